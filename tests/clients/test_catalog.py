@@ -98,6 +98,24 @@ def test_data_of_version_2_are_read(start_server):
     assert "`k` UInt64 CODEC(Delta(8), ZSTD(3))" in server.query("SHOW CREATE TABLE shop.t")
 
 
+def test_data_of_version_5_are_read(start_server):
+    """Written on 2026-11-25 by the binary of commit 143520b, which took no TTL."""
+    server = start_server(wait=False, settings=QUIET)
+    server.data.mkdir(parents=True)
+    with tarfile.open(FIXTURES / "data_version_5.tar.gz") as archive:
+        archive.extractall(server.data, filter="data")
+    server.start()
+    assert server.value("SELECT count(), sum(k), sum(more = k % 7), max(s) FROM shop.t") == "60\t1770\t60\t9"
+    server.query("ALTER TABLE shop.t ATTACH PARTITION 210002")
+    assert server.value("SELECT count(), sum(more) FROM shop.t WHERE k >= 60") == "40\t360"
+    # Old parts know nothing of a TTL: they learn of it.
+    server.query("ALTER TABLE shop.t MODIFY TTL at + INTERVAL 1 DAY")
+    server.query("ALTER TABLE shop.t MODIFY COLUMN s TTL at")
+    server.restart()
+    assert server.value("SELECT count(), min(k) FROM shop.t") == "40\t60"
+    assert "TTL at + toIntervalDay(1)" in server.query("SHOW CREATE TABLE shop.t")
+
+
 def test_a_later_version_is_refused(start_server):
     server = start_server(settings=QUIET)
     fill(server)
@@ -107,7 +125,7 @@ def test_a_later_version_is_refused(start_server):
     catalog.close()
     refuses_to_start(server, "version 999", "UNKNOWN_FORMAT_VERSION")
     with sqlite3.connect(server.data / "catalog.sqlite") as catalog:
-        catalog.execute("UPDATE ducklake_metadata SET value = '6' WHERE key = 'squall_version'")
+        catalog.execute("UPDATE ducklake_metadata SET value = '7' WHERE key = 'squall_version'")
     catalog.close()
     server.start()
     assert server.value("SELECT count() FROM t") == "3010"

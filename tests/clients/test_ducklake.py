@@ -175,3 +175,34 @@ def test_data_of_earlier_versions_become_such(start_server, lake, version):
         assert uuid == [("61f0c404-5cb3-11e7-907b-a6006ad3dba0",)]
         found = "SELECT count(*) FROM lake.shop.types WHERE u = '61f0c404-5cb3-11e7-907b-a6006ad3dba0'"
         assert connection.execute(found).fetchone()[0] == 60
+
+
+def test_what_has_expired_is_gone(start_server, lake):
+    server = start_server()
+    server.query("CREATE TABLE t (k UInt64, at DateTime, v Int32 TTL at) ENGINE = MergeTree ORDER BY k TTL at + INTERVAL 1 DAY")
+    server.query("INSERT INTO t SELECT number, now() - (number % 3) * 86400, number FROM numbers(9)")
+    server.query("OPTIMIZE TABLE t FINAL")
+    own = server.rows("SELECT k, v FROM t ORDER BY k")
+    assert own == [["0", "0"], ["3", "0"], ["6", "0"]]
+    rows = lake(server).execute("SELECT k, v FROM lake.default.t ORDER BY k").fetchall()
+    assert [[str(value) for value in row] for row in rows] == own
+
+
+def test_partitions_that_move_are_seen(start_server, lake):
+    server = start_server()
+    for table in ["a", "b"]:
+        server.query(f"CREATE TABLE {table} (k UInt64, p UInt8) ENGINE = MergeTree PARTITION BY p ORDER BY k")
+    server.query("INSERT INTO a SELECT number, number % 2 FROM numbers(100)")
+    server.query("INSERT INTO b VALUES (1000, 0), (1001, 1)")
+    server.query("ALTER TABLE a MOVE PARTITION 1 TO TABLE b")
+    server.query("ALTER TABLE b REPLACE PARTITION 0 FROM a")
+    for _ in range(2):
+        connection = lake(server)
+        for table, expected in [("a", (50, 2450)), ("b", (101, 4950 + 1001))]:
+            assert connection.execute(f"SELECT count(*), sum(k)::BIGINT FROM lake.default.{table}").fetchone() == expected
+        connection.close()
+        # Also of the parts that were left, after kill -9.
+        server.kill()
+        server.start()
+    server.query("DROP TABLE a")
+    assert server.value("SELECT count(), sum(k) FROM b") == "101\t5951"

@@ -80,13 +80,8 @@ fn table(engine: &Engine, keys: &[i16]) -> Arc<TableHandle> {
     let definition = TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
-        columns: vec![ColumnDescription {
-            name: "ResolutionWidth".into(),
-            data_type: DataType::Int16,
-            default: None,
-            comment: "".into(),
-            codec: None,
-        }],
+        ttl: Vec::new(),
+        columns: vec![ColumnDescription::new("ResolutionWidth", DataType::Int16)],
         engine: "Memory".into(),
         engine_arguments: Vec::new(),
         sorting_key: Vec::new(),

@@ -30,17 +30,12 @@ fn engine(policy: PolicyKind) -> Engine {
 /// A MergeTree table of some columns of numbers, by the first of them.
 fn databases(folder: &Path, columns: usize) -> Arc<Databases> {
     let databases = Databases::open(folder, &StorageOptions::default()).unwrap();
-    let column = |at| ColumnDescription {
-        name: format!("c{at}").into(),
-        data_type: DataType::UInt64,
-        default: None,
-        comment: "".into(),
-        codec: None,
-    };
+    let column = |at| ColumnDescription::new(format!("c{at}"), DataType::UInt64);
     let key = Expression::Column { position: 0, data_type: DataType::UInt64 };
     let definition = TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        ttl: Vec::new(),
         columns: (0..columns).map(column).collect(),
         engine: "MergeTree".into(),
         engine_arguments: Vec::new(),

@@ -84,16 +84,11 @@ fn table_of(databases: &Databases) -> Arc<TableHandle> {
 
 fn databases(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<Databases> {
     let databases = Databases::in_memory();
-    let description = |(at, (name, _)): (usize, &(&str, Vec<Value>))| ColumnDescription {
-        name: format!("c{at}").into(),
-        data_type: DataType::parse(name).unwrap(),
-        default: None,
-        comment: "".into(),
-        codec: None,
-    };
+    let description = |(at, (name, _)): (usize, &(&str, Vec<Value>))| ColumnDescription::new(format!("c{at}"), DataType::parse(name).unwrap());
     let definition = TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        ttl: Vec::new(),
         columns: columns.iter().enumerate().map(description).collect(),
         engine: "Memory".into(),
         engine_arguments: Vec::new(),

@@ -297,13 +297,7 @@ impl FileTable {
 
 /// Columns without defaults.
 pub(crate) fn described(schema: &Schema) -> Vec<ColumnDescription> {
-    let column = |(name, data_type): &(Arc<str>, DataType)| ColumnDescription {
-        name: name.clone(),
-        data_type: data_type.clone(),
-        default: None,
-        comment: "".into(),
-        codec: None,
-    };
+    let column = |(name, data_type): &(Arc<str>, DataType)| ColumnDescription::new(name.clone(), data_type.clone());
     schema.fields.iter().map(column).collect()
 }
 

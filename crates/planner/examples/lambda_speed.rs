@@ -73,13 +73,7 @@ fn evaluate(expression: &Expression, block: &Block) -> Result<Column> {
 
 fn main() {
     let context = FunctionContext::outside_queries("UTC");
-    let column = |name: &str, data_type: DataType| ColumnDescription {
-        name: name.into(),
-        data_type,
-        default: None,
-        comment: "".into(),
-        codec: None,
-    };
+    let column = |name: &str, data_type: DataType| ColumnDescription::new(name, data_type);
     let columns = [column("n", DataType::UInt64), column("a", DataType::array(DataType::UInt64))];
     let numbers = Column::from_primitive::<UInt64Type>(DataType::UInt64, (0..ROWS as u64).collect());
     let schema = |columns: &[ColumnDescription]| {

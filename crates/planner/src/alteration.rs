@@ -12,6 +12,7 @@ use crate::create::{
     check_columns, codec_of, column_default, declared_columns, expression_over, settled_type, sorting_key,
 };
 use crate::definition::{KeyExpression, TableDefinition};
+use crate::ttl;
 
 /// A definition that is being altered, command by command.
 #[derive(Clone, Debug)]
@@ -147,7 +148,12 @@ impl Alteration {
         };
         for column in &mut definition.columns {
             column.default.as_mut().map_or(Ok(()), |default| renamed(&mut default.expression))?;
+            column.ttl.as_mut().map_or(Ok(()), renamed)?;
         }
+        definition.ttl.iter_mut().try_for_each(|element| {
+            *element = ttl::renamed_in(element, from, to)?;
+            Ok::<_, Error>(())
+        })?;
         definition.constraints.iter_mut().try_for_each(|constraint| renamed(&mut constraint.sql))?;
         definition.indices.iter_mut().try_for_each(|index| renamed(&mut index.sql))
     }
@@ -171,9 +177,6 @@ impl Alteration {
             let message = format!("Wrong column. Cannot find column `{name}` to modify");
             return Err(Error::new(ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK, message));
         };
-        if declared.ttl.is_some() {
-            return Err(Error::not_implemented("TTL"));
-        }
         if declared.statistics.is_some() {
             return Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, "Statistics of columns are not supported"));
         }
@@ -195,6 +198,9 @@ impl Alteration {
         }
         if let Some(codecs) = &declared.codec {
             column.codec = Some(codec_of(codecs, column)?);
+        }
+        if let Some(ttl) = &declared.ttl {
+            column.ttl = Some(text::expression(ttl).into());
         }
         if before.data_type.is_nullable() && !column.data_type.is_nullable() {
             // Which value stands for NULL in rows that are there is nobody's guess.
@@ -244,6 +250,35 @@ impl Alteration {
         check_columns(&self.definition.columns, context)
     }
 
+    /// `MODIFY TTL`: in the place of all that the table had.
+    pub fn modify_ttl(&mut self, elements: &[ast::TtlElement]) {
+        self.definition.ttl = ttl::declared(elements);
+    }
+
+    /// `REMOVE TTL`.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` where the table has none.
+    pub fn remove_ttl(&mut self) -> Result<()> {
+        if self.definition.ttl.is_empty() {
+            let message = "Table doesn't have any table TTL expression, cannot remove";
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
+        self.definition.ttl.clear();
+        Ok(())
+    }
+
+    /// Checks the TTL that the commands have left.
+    ///
+    /// # Errors
+    /// As of [`TableTtl::bind`](crate::TableTtl::bind); `BAD_ARGUMENTS` for one that is most likely a mistake.
+    pub fn check_ttl(&self, context: &PlannerContext<'_>) -> Result<()> {
+        ttl::check(&self.definition, context).map_err(|error| match error.code {
+            ErrorCode::UNKNOWN_IDENTIFIER => error.context("Cannot apply ALTER because it breaks the TTL of the table"),
+            _ => error,
+        })
+    }
+
     /// `MODIFY COLUMN … REMOVE property`.
     ///
     /// # Errors
@@ -276,7 +311,11 @@ impl Alteration {
                 column.codec = None;
                 return Ok(());
             }
-            ColumnProperty::Ttl => return refuse("TTL"),
+            ColumnProperty::Ttl if column.ttl.is_none() => return refuse("TTL"),
+            ColumnProperty::Ttl => {
+                column.ttl = None;
+                return Ok(());
+            }
             ColumnProperty::Settings => return refuse("SETTINGS"),
         };
         match &column.default {
@@ -442,10 +481,17 @@ fn widens(from: &DataType, to: &DataType) -> bool {
 }
 
 /// A walk over the identifiers of an expression.
-struct Identifiers<'a> {
+pub(crate) struct Identifiers<'a> {
     from: &'a str,
     to: Option<&'a str>,
     is_found: bool,
+}
+
+impl<'a> Identifiers<'a> {
+    /// Gives a column another name.
+    pub(crate) fn renaming(from: &'a str, to: &'a str) -> Self {
+        Self { from, to: Some(to), is_found: false }
+    }
 }
 
 impl ast::Visitor for Identifiers<'_> {
@@ -474,7 +520,7 @@ pub fn names_column(sql: &str, column: &str) -> bool {
 /// An expression with a column under another name.
 fn renamed_in(sql: &str, from: &str, to: &str) -> Result<String> {
     let mut expression = text::parse_expression(sql)?;
-    let mut identifiers = Identifiers { from, to: Some(to), is_found: false };
+    let mut identifiers = Identifiers::renaming(from, to);
     expression.walk(&mut identifiers);
     Ok(if identifiers.is_found { text::expression(&expression) } else { sql.to_owned() })
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use squall_functions::FunctionContext;
-use squall_sql::{ParserLimits, parse_expression};
+use squall_sql::{ParserLimits, ast, parse_expression};
 use squall_types::{Block, Error, ErrorCode, Result, Settings, Value};
 
 use crate::catalog::{Catalog, ColumnDescription, TableMetadata};
@@ -20,6 +20,18 @@ use crate::plan::Plan;
 pub fn bind_expression(sql: &str, columns: &[ColumnDescription], functions: &FunctionContext) -> Result<Expression> {
     let parsed = parse_expression(sql, &ParserLimits::default())
         .map_err(|error| Error::new(ErrorCode::SYNTAX_ERROR, error.to_string()))?;
+    bind_parsed(&parsed, columns, functions)
+}
+
+/// The same of an expression that was parsed.
+///
+/// # Errors
+/// As [`bind_expression`].
+pub(crate) fn bind_parsed(
+    expression: &ast::Expression,
+    columns: &[ColumnDescription],
+    functions: &FunctionContext,
+) -> Result<Expression> {
     let context = PlannerContext {
         catalog: &Nothing,
         settings: &Settings::default(),
@@ -27,7 +39,7 @@ pub fn bind_expression(sql: &str, columns: &[ColumnDescription], functions: &Fun
         parameters: &HashMap::new(),
         subqueries: &Nothing,
     };
-    expression_over(columns, &parsed, &context)
+    expression_over(columns, expression, &context)
 }
 
 struct Nothing;

@@ -27,6 +27,15 @@ pub struct ColumnDescription {
     pub comment: Arc<str>,
     /// `CODEC`: its codecs in SQL, `Delta(4), LZ4`.
     pub codec: Option<Arc<str>>,
+    /// `TTL`: when its values become its default, in SQL.
+    pub ttl: Option<Arc<str>>,
+}
+
+impl ColumnDescription {
+    /// A column of a name and a type, and nothing else.
+    pub fn new(name: impl Into<Arc<str>>, data_type: DataType) -> Self {
+        Self { name: name.into(), data_type, default: None, comment: "".into(), codec: None, ttl: None }
+    }
 }
 
 /// How a column gets values that an INSERT does not give.

@@ -137,22 +137,36 @@ fn general(name: &str, parameter: Option<&str>) -> Result<Option<(ColumnCompress
     match name.to_ascii_uppercase().as_str() {
         "NONE" => plain(ColumnCompression::None, "NONE"),
         "LZ4" => plain(ColumnCompression::Lz4, "LZ4"),
+        // Frames of the same format, whoever makes them.
+        "LZ4HC" => {
+            let level = one_number("LZ4HC", "1 parameter", parameter, 0)?;
+            Ok(Some((ColumnCompression::Lz4, format!("LZ4HC({level})"))))
+        }
         "DEFAULT" => plain(ColumnCompression::Default, "Default"),
         "ZSTD" => {
-            let level = match parameter {
-                None => 1,
-                Some(text) => {
-                    let level = text.parse().ok().filter(|level| (1..=22).contains(level));
-                    level.ok_or_else(|| {
-                        let message = format!("ZSTD codec can't have level more than 22 or less than 1, given {text}.");
-                        Error::new(ErrorCode::ILLEGAL_CODEC_PARAMETER, message)
-                    })?
-                }
-            };
+            let level = one_number("ZSTD", "1 parameter", parameter, 1)?;
+            if !(1..=22).contains(&level) {
+                let message = format!("ZSTD codec can't have level more than 22 or less than 1, given {level}.");
+                return Err(Error::new(ErrorCode::ILLEGAL_CODEC_PARAMETER, message));
+            }
             Ok(Some((ColumnCompression::Zstd(level), format!("ZSTD({level})"))))
         }
         _ => Ok(None),
     }
+}
+
+/// The only parameter of a codec.
+fn one_number(codec: &str, wanted: &str, parameter: Option<&str>, default: i32) -> Result<i32> {
+    let Some(text) = parameter else { return Ok(default) };
+    if text.contains(',') {
+        let given = text.split(',').count();
+        let message = format!("{codec} codec must have {wanted}, given {given}.");
+        return Err(Error::new(ErrorCode::ILLEGAL_SYNTAX_FOR_CODEC_TYPE, message));
+    }
+    text.parse().map_err(|_| {
+        let message = format!("{codec} codec takes a number, given {text}.");
+        Error::new(ErrorCode::ILLEGAL_CODEC_PARAMETER, message)
+    })
 }
 
 /// A codec that lays out values, with its text.
@@ -167,7 +181,7 @@ fn packing_of(name: &str, parameter: Option<&str>, data_type: &DataType) -> Resu
         "DOUBLEDELTA" => (ColumnPacking::Deltas, "DoubleDelta"),
         "T64" => (ColumnPacking::Deltas, "T64"),
         "GORILLA" => (ColumnPacking::SplitBytes, "Gorilla"),
-        "LZ4HC" | "FPC" | "GCD" | "ALP" | "DEFLATE_QPL" | "ZSTD_QAT" => {
+        "FPC" | "GCD" | "ALP" | "DEFLATE_QPL" | "ZSTD_QAT" => {
             return Err(unsupported(name, "parts are Parquet files, which have nothing of the kind"));
         }
         _ => return Err(Error::new(ErrorCode::UNKNOWN_CODEC, format!("Unknown codec family: {name}"))),
@@ -251,6 +265,8 @@ mod tests {
     fn codecs_are_told_as_clickhouse_tells_them() {
         for (sql, data_type, shown) in [
             ("zstd", "String", "ZSTD(1)"),
+            ("LZ4HC", "UInt8", "LZ4HC(0)"),
+            ("Delta, LZ4HC(9)", "UInt8", "Delta(1), LZ4HC(9)"),
             ("ZSTD(3)", "Map(String, UInt8)", "ZSTD(3)"),
             ("Delta, LZ4", "DateTime", "Delta(4), LZ4"),
             ("Delta(4),ZSTD", "Array(UInt64)", "Delta(4), ZSTD(1)"),
@@ -271,7 +287,8 @@ mod tests {
         for (sql, data_type, code) in [
             ("NOPE", "UInt8", ErrorCode::UNKNOWN_CODEC),
             ("AES_128_GCM_SIV", "UInt8", ErrorCode::SUPPORT_IS_DISABLED),
-            ("LZ4HC", "UInt8", ErrorCode::SUPPORT_IS_DISABLED),
+            ("FPC", "Float64", ErrorCode::SUPPORT_IS_DISABLED),
+            ("LZ4HC(1, 2)", "UInt8", ErrorCode::ILLEGAL_SYNTAX_FOR_CODEC_TYPE),
             ("Delta, DoubleDelta, LZ4", "UInt8", ErrorCode::SUPPORT_IS_DISABLED),
             ("Delta, LZ4", "Float32", ErrorCode::SUPPORT_IS_DISABLED),
             ("Delta, LZ4", "LowCardinality(UInt64)", ErrorCode::BAD_ARGUMENTS),

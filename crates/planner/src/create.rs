@@ -16,6 +16,7 @@ use crate::expression::Expression;
 use crate::function_table;
 use crate::insert::plan_defaults;
 use crate::skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
+use crate::ttl;
 
 /// The most columns of a table.
 const COLUMNS_MAX: usize = 10_000;
@@ -57,6 +58,10 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
         let engine = default_engine(create.temporary, context)?;
         storage.engine = Some(ast::Function::new(engine, Vec::new()));
     }
+    if elements.columns.is_empty() && storage.engine.as_ref().is_some_and(|engine| !engine.name.ends_with("MergeTree")) {
+        // Of another table's columns those of an engine in which nothing expires.
+        columns.iter_mut().for_each(|column| column.ttl = None);
+    }
     if is_deprecated(&storage) {
         settle_deprecated(&mut storage, context)?;
     }
@@ -67,7 +72,6 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
         ));
     }
     check_columns(&columns, context)?;
-    refuse(!storage.ttl.is_empty(), "TTL")?;
     let keys = Keys { columns: &columns, context };
     let constraints = constraints(create, &elements, &columns, context)?;
     let indices = indices(create, &elements, &columns, context)?;
@@ -94,9 +98,10 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     };
     let engine_arguments = storage.engine.as_ref().map_or(Ok(Vec::new()), |engine| arguments(engine, context))?;
     let settings = storage.settings.iter().map(plan_setting).collect::<Result<_>>()?;
-    Ok(TableDefinition {
+    let definition = TableDefinition {
         constraints,
         indices,
+        ttl: ttl::declared(&storage.ttl),
         engine: storage.engine.as_ref().map_or("", |engine| &engine.name).into(),
         engine_arguments,
         sorting_key,
@@ -110,7 +115,9 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
             (None, _) => "".into(),
         },
         columns,
-    })
+    };
+    ttl::check(&definition, context)?;
+    Ok(definition)
 }
 
 /// The comment of a table, which those that are made of it have, too.
@@ -161,13 +168,7 @@ pub(crate) fn check_count(columns: usize) -> Result<()> {
 
 /// A column of a name and a type, and nothing else.
 pub(crate) fn described((name, data_type): &(Arc<str>, DataType)) -> ColumnDescription {
-    ColumnDescription {
-        name: name.clone(),
-        data_type: data_type.clone(),
-        default: None,
-        comment: "".into(),
-        codec: None,
-    }
+    ColumnDescription::new(name.clone(), data_type.clone())
 }
 
 /// A type as a column declares it.
@@ -197,7 +198,6 @@ pub(crate) fn declared_columns(
     check_count(declarations.len())?;
     let mut columns: Vec<ColumnDescription> = Vec::with_capacity(declarations.len());
     for declaration in declarations {
-        refuse(declaration.ttl.is_some(), "TTL")?;
         if declaration.statistics.is_some() {
             let message =
                 "Statistics of columns are not supported: parts hold the minimum and maximum of each block anyway";
@@ -223,11 +223,10 @@ pub(crate) fn declared_columns(
         };
         squall_functions::check_type(&data_type)?;
         columns.push(ColumnDescription {
-            name,
-            data_type,
             default,
             comment: declaration.comment.as_deref().unwrap_or_default().into(),
-            codec: None,
+            ttl: declaration.ttl.as_ref().map(|ttl| text::expression(ttl).into()),
+            ..ColumnDescription::new(name, data_type)
         });
     }
     infer_types(&mut columns, others, declarations, context)?;
@@ -429,6 +428,9 @@ fn like_storage(definition: &TableDefinition, given: &ast::Storage) -> Result<as
     }
     if like.partition_by.is_none() && !definition.partition_key.is_empty() {
         like.partition_by = Some(tuple(parse(&definition.partition_key)?));
+    }
+    if like.ttl.is_empty() {
+        like.ttl = definition.ttl.iter().map(|element| ttl::parse(element)).collect::<Result<_>>()?;
     }
     if like.sample_by.is_none() {
         like.sample_by = definition.sampling_key.as_ref().map(|key| text::parse_expression(&key.sql)).transpose()?;

@@ -74,9 +74,16 @@ pub struct TableDefinition {
     pub constraints: Vec<Constraint>,
     /// `INDEX`.
     pub indices: Vec<SkipIndex>,
+    /// `TTL` of the table: its elements in SQL, as [`TableTtl`](crate::TableTtl) binds them.
+    pub ttl: Vec<Arc<str>>,
 }
 
 impl TableDefinition {
+    /// Whether rows or values of the table expire, or their files change, as time passes.
+    pub fn has_ttl(&self) -> bool {
+        !self.ttl.is_empty() || self.columns.iter().any(|column| column.ttl.is_some())
+    }
+
     /// The table function whose rows the table has.
     pub fn table_function(&self) -> Option<&str> {
         let text = self.engine_arguments.first().and_then(Value::as_str)?;

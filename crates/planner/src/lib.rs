@@ -21,7 +21,8 @@ mod materialized_view;
 pub mod plan;
 pub mod rules;
 mod skip_index;
-mod uses;
+mod ttl;
+pub mod uses;
 mod view;
 
 pub use alteration::{Alteration, names_column};
@@ -54,6 +55,7 @@ pub use plan::{
 };
 pub use rules::RuntimeFilter;
 pub use skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
+pub use ttl::{TableTtl, Ttl, TtlAction, TtlGroups};
 pub use uses::{QueryUses, Used};
 pub use view::{parse_view, plan_view_definition};
 

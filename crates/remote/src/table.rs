@@ -129,13 +129,7 @@ impl Described {
     fn column(&self) -> Result<ColumnDescription> {
         let data_type = DataType::parse(&self.type_name)
             .map_err(|error| error.context(format_args!("column {} of the other server", self.name)))?;
-        Ok(ColumnDescription {
-            name: self.name.as_str().into(),
-            data_type,
-            default: None,
-            comment: "".into(),
-            codec: None,
-        })
+        Ok(ColumnDescription::new(self.name.as_str(), data_type))
     }
 
     /// The same with the default that rows get which do not give it.

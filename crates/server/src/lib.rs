@@ -13,6 +13,7 @@ pub mod local;
 pub mod logger;
 pub mod masking;
 pub mod merges;
+pub mod mutations;
 pub mod native;
 pub mod network;
 mod objects;

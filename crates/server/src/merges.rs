@@ -11,7 +11,7 @@ use squall_runtime::ProfileEvent;
 use squall_runtime::memory::SERVER;
 use squall_runtime::profile_events::GLOBAL;
 use squall_scheduler::CpuShare;
-use squall_storage::{BackgroundTurn, MergeProgress, PartMerge, TableName};
+use squall_storage::{BackgroundTurn, MergeProgress, MergeType, PartMerge, TableName};
 use squall_types::{ErrorCode, Result, Settings};
 use tokio::task::JoinSet;
 
@@ -51,6 +51,8 @@ pub struct RunningMerge {
     pub began_at: SystemTime,
     /// Its parts.
     pub parts: Vec<Arc<str>>,
+    /// What it is for.
+    pub merge_type: MergeType,
     /// The part that it makes.
     pub result: Arc<str>,
     /// Their partition.
@@ -111,6 +113,7 @@ impl Merges {
             began,
             began_at: SystemTime::now(),
             parts: merge.parts.clone(),
+            merge_type: merge.merge_type,
             result: merge.result.clone(),
             partition_id: merge.partition_id.clone(),
             rows: merge.rows,
@@ -177,7 +180,7 @@ fn begin(server: &Arc<Server>, beside: usize) -> Option<Begun> {
     };
     let bytes_max = MERGED_BYTES_MAX.min(memory) / SHRINK.pow(beside as u32);
     let is_no_log = |table: &TableName| !server.system_logs.has_table(&table.table);
-    let next = server.databases.next_merge(bytes_max, Instant::now(), &is_no_log)?;
+    let next = server.databases.next_merge(bytes_max, (Instant::now(), SystemTime::now()), &is_no_log)?;
     let weight = server.config.load().server.background_pool_weight;
     let pressure = (server.databases.parts_of_fullest() as f64 / PARTS_PRESSING).clamp(1.0, PRESSURE_MAX);
     merges.share.set_weight(weight * pressure);

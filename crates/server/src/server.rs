@@ -31,6 +31,7 @@ use crate::dictionaries::DictionaryFiles;
 use crate::local::StandardInput;
 use crate::masking;
 use crate::merges::Merges;
+use crate::mutations::Mutations;
 use crate::network::generate_certificate;
 use crate::objects::Objects;
 use crate::process::ProcessList;
@@ -69,6 +70,8 @@ pub struct Server {
     pub merges: Merges,
     /// INSERTs whose data are collected.
     pub async_inserts: AsyncInserts,
+    /// Mutations that run and those that have lately.
+    pub mutations: Mutations,
     /// The queries that run now.
     pub processes: Arc<ProcessList>,
     /// The logs that are tables: the queries that were, and more.
@@ -194,6 +197,7 @@ impl Server {
             background_share: CpuShare::new(settings.background_pool_weight),
             merges: Merges::new(settings.background_pool_weight),
             async_inserts: AsyncInserts::default(),
+            mutations: Mutations::default(),
             processes,
             system_logs,
             asynchronous_metrics: AsynchronousMetrics::default(),

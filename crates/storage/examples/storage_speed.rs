@@ -155,13 +155,7 @@ impl Project for Block {
 fn definition(of: &[(&str, DataType)], sorting: &[usize]) -> TableDefinition {
     let columns: Vec<ColumnDescription> = of
         .iter()
-        .map(|(name, data_type)| ColumnDescription {
-            name: (*name).into(),
-            data_type: data_type.clone(),
-            default: None,
-            comment: "".into(),
-            codec: None,
-        })
+        .map(|(name, data_type)| ColumnDescription::new(*name, data_type.clone()))
         .collect();
     let key = |position: &usize| KeyExpression {
         sql: of[*position].0.into(),
@@ -170,6 +164,7 @@ fn definition(of: &[(&str, DataType)], sorting: &[usize]) -> TableDefinition {
     TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        ttl: Vec::new(),
         sorting_key: sorting.iter().map(key).collect(),
         columns,
         engine: "MergeTree".into(),

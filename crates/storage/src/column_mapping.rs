@@ -65,6 +65,18 @@ impl ColumnDefaults {
         columns
     }
 
+    /// The default of a column in each row of a block, in which the definition's columns are found through `positions`.
+    ///
+    /// # Errors
+    /// Those of the default.
+    pub(crate) fn over(&self, column: usize, block: &Block, positions: &[Option<usize>]) -> Result<Column> {
+        let described = self.definition.columns.get(column).ok_or_else(|| Error::logical("a column too many"))?;
+        match self.of(column) {
+            None => Column::default_values(described.data_type.clone(), block.rows()),
+            Some(default) => cast(&evaluate(default, block, positions)?, &described.data_type),
+        }
+    }
+
     /// The one value that a column has in all older rows, where that is so.
     pub(crate) fn constant(&self, column: usize) -> Option<Column> {
         let data_type = &self.definition.columns.get(column)?.data_type;

@@ -38,13 +38,7 @@ impl ExternalTable {
                 let message = format!("Column {column} of the external table {name} is there twice");
                 return Err(Error::new(ErrorCode::DUPLICATE_COLUMN, message));
             }
-            columns.push(ColumnDescription {
-                name: column.into(),
-                data_type: data_type.clone(),
-                default: None,
-                comment: "".into(),
-                codec: None,
-            });
+            columns.push(ColumnDescription::new(column, data_type.clone()));
         }
         Ok(Self { name, columns, schema, blocks: Vec::new() })
     }

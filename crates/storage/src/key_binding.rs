@@ -1,7 +1,7 @@
 //! Key expressions from their SQL, as the catalog keeps them.
 
 use squall_functions::{FunctionContext, Moment};
-use squall_planner::{ColumnDescription, Expression, bind_expression};
+use squall_planner::{ColumnDescription, Expression, TableDefinition, TableTtl, bind_expression};
 use squall_types::Result;
 
 /// Reads key expressions as a server in one time zone does.
@@ -26,6 +26,14 @@ impl KeyBinding {
     /// What functions know outside of queries.
     pub(crate) fn functions(&self) -> &FunctionContext {
         &self.functions
+    }
+
+    /// What expires in a table.
+    ///
+    /// # Errors
+    /// As of [`TableTtl::bind`].
+    pub(crate) fn ttl(&self, definition: &TableDefinition) -> Result<TableTtl> {
+        TableTtl::bind(definition, &self.of_this_moment().functions)
     }
 
     /// The typed expression over these columns.

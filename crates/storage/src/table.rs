@@ -17,7 +17,7 @@ use crate::identity::TableName;
 use crate::index_analysis::IndexAnalysis;
 use crate::insert_id::InsertId;
 use crate::join_table::JoinTable;
-use crate::merge_tree::{MergeProgress, PreparedParts};
+use crate::merge_tree::{MergeProgress, MergeType, PreparedParts};
 
 /// A table at one moment. What a query found when it was planned stays as it was until the query's end, whatever is inserted,
 /// merged or dropped meanwhile.
@@ -150,6 +150,34 @@ impl Default for InsertLimits {
     }
 }
 
+/// The kind of an element of a table's TTL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PartTtlKind {
+    /// Rows go.
+    Delete,
+    /// Rows go that meet a condition.
+    DeleteWhere,
+    /// Rows become fewer.
+    GroupBy,
+    /// Files are compressed anew.
+    Recompress,
+    /// Rows move.
+    Move,
+}
+
+/// What a part knows of an element of its table's TTL.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PartTtl {
+    /// Its kind.
+    pub kind: PartTtlKind,
+    /// The moment in SQL.
+    pub expression: Arc<str>,
+    /// The first moment of the part's rows, in seconds since 1970; 0 where no row has any.
+    pub min: u32,
+    /// The last one.
+    pub max: u32,
+}
+
 /// A part of a table, for `system.parts`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PartInfo {
@@ -165,6 +193,10 @@ pub struct PartInfo {
     pub marks: u64,
     /// The file.
     pub path: PathBuf,
+    /// What it knows of its table's TTL.
+    pub ttl: Vec<PartTtl>,
+    /// What compresses columns that name no codec, where it is not the table's.
+    pub codec: Option<Arc<str>>,
     /// The smallest and largest value, in seconds, of the first `DateTime` among the sorting key's columns.
     pub times: Option<(u32, u32)>,
 }
@@ -377,6 +409,8 @@ pub trait InsertWriter: Send {
 /// Several parts of a table that are to become one: the rows of `scan` go through `insertion`, in its order and through a single
 /// writer. The commit exchanges the parts; without it everything is as it was.
 pub struct PartMerge {
+    /// What it is for.
+    pub merge_type: MergeType,
     /// What is read.
     pub scan: Arc<dyn TableScan>,
     /// Where it goes.

@@ -34,6 +34,9 @@ pub(crate) struct TableRecord {
     /// Conditions on rows, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) constraints: Vec<ConstraintRecord>,
+    /// `TTL` of the table: its elements, if any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ttl: Vec<String>,
     /// Skip indexes, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) indices: Vec<IndexRecord>,
@@ -97,6 +100,9 @@ pub(crate) struct ColumnRecord {
     /// Since version 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) codec: Option<String>,
+    /// Since version 7.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ttl: Option<String>,
 }
 
 impl TableRecord {
@@ -110,6 +116,7 @@ impl TableRecord {
             default_expression: column.default.as_ref().map(|default| default.expression.to_string()),
             comment: column.comment.to_string(),
             codec: column.codec.as_deref().map(str::to_owned),
+            ttl: column.ttl.as_deref().map(str::to_owned),
         };
         let argument = |argument: &Value| argument.as_str().map_or_else(|| argument.to_string(), str::to_owned);
         Self {
@@ -127,6 +134,7 @@ impl TableRecord {
             comment: definition.comment.to_string(),
             constraints: definition.constraints.iter().map(ConstraintRecord::new).collect(),
             indices: definition.indices.iter().map(IndexRecord::new).collect(),
+            ttl: definition.ttl.iter().map(ToString::to_string).collect(),
             schema_number: 0,
             fields: Vec::new(),
         }
@@ -167,6 +175,7 @@ impl TableRecord {
                 default,
                 comment: column.comment.as_str().into(),
                 codec: column.codec.as_deref().map(Into::into),
+                ttl: column.ttl.as_deref().map(Into::into),
             })
         };
         self.columns.iter().map(column).collect()
@@ -192,6 +201,7 @@ impl TableRecord {
             sampling_key: keys(self.sampling_key.as_slice())?.pop(),
             settings: self.settings.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
             comment: self.comment.as_str().into(),
+            ttl: self.ttl.iter().map(|element| element.as_str().into()).collect(),
             indices: self
                 .indices
                 .iter()
@@ -303,6 +313,7 @@ mod tests {
             default_expression: default.map(|(_, expression)| expression.to_owned()),
             comment: "why \"so\"".to_owned(),
             codec: (data_type == "String").then(|| "ZSTD(3)".to_owned()),
+            ttl: (data_type == "String").then(|| "c".to_owned()),
         };
         let record = TableRecord {
             database: "d".to_owned(),
@@ -318,6 +329,7 @@ mod tests {
             sorting_key: vec!["c".to_owned(), "toString(b)".to_owned()],
             primary_key: Some(vec!["c".to_owned()]),
             partition_key: vec!["toYYYYMM(c)".to_owned()],
+            ttl: vec!["c + toIntervalDay(1) GROUP BY c SET a = max(a)".to_owned()],
             settings: vec![("index_granularity".to_owned(), "7".to_owned())],
             ..TableRecord::default()
         };

@@ -236,7 +236,7 @@ fn columns(
             }
             None => default_value(&data_type),
         });
-        columns.push(ColumnDescription { name, data_type, default: None, comment: "".into(), codec: None });
+        columns.push(ColumnDescription::new(name, data_type));
     }
     Ok((columns, defaults))
 }

@@ -50,13 +50,7 @@ pub fn columns(structure: &str) -> Vec<ColumnDescription> {
     };
     elements
         .iter()
-        .map(|element| ColumnDescription {
-            name: element.name.clone().unwrap(),
-            data_type: element.data_type.clone(),
-            default: None,
-            comment: "".into(),
-            codec: None,
-        })
+        .map(|element| ColumnDescription::new(element.name.clone().unwrap(), element.data_type.clone()))
         .collect()
 }
 

@@ -8,14 +8,14 @@ use squall_planner::{
     plan_constraint, plan_index, plan_setting,
 };
 use squall_sql::ast::{self, AlterCommand, Literal, PartitionSelector};
-use squall_storage::{DefinitionChange, PartCommand, PartSelection};
+use squall_storage::{DefinitionChange, PartSelection};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
 use super::cascade::table_of_parts;
-use super::drop_limit::DropLimit;
+use super::partition::partition_command;
 use super::statement::{identifier, refuse_cluster, table_name, temporary_table_name};
 use super::system_command::run_blocking;
-use super::{Answer, mutation, planning, required, show};
+use super::{Answer, mutation, partition, planning, required, show};
 use crate::session::Session;
 
 /// How often an ALTER is planned anew because another one came before it.
@@ -35,10 +35,8 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
             mutations.push(command);
             continue;
         }
-        match part_command(session, command)? {
-            Some((command, selector)) => {
-                parts.push((command, selection(session, &database, &table, selector, context).await?));
-            }
+        match partition_command(session, (&database, &table), command, context).await? {
+            Some(command) => parts.push(command),
             None => changes.push(command),
         }
     }
@@ -46,44 +44,26 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     if changes.iter().any(|command| matches!(command, AlterCommand::ModifyColumn { .. })) {
         mutation::rewrite_casts(session, &database, &table, context).await?;
     }
+    let changes_ttl = |command: &&AlterCommand| match command {
+        AlterCommand::ModifyTtl(_) => true,
+        AlterCommand::ModifyColumn { column, .. } | AlterCommand::AddColumn { column, .. } => column.ttl.is_some(),
+        _ => false,
+    };
+    if context.settings.materialize_ttl_after_modify && changes.iter().any(changes_ttl) {
+        let materialize = AlterCommand::MaterializeTtl { partition: None };
+        mutation::run_all(session, &database, &table, &[&materialize], context).await?;
+    }
     if mutations.is_empty() && parts.is_empty() {
         return Ok(Answer::Done);
     }
     let (database, table) = table_of_parts(session, database, table)?;
-    for command in mutations {
-        match command {
-            AlterCommand::MaterializeIndex { if_exists, index, partition } => {
-                mutation::run_index(
-                    session,
-                    &database,
-                    &table,
-                    (index, partition.as_ref(), *if_exists),
-                    false,
-                    context,
-                )
-                .await?;
-            }
-            AlterCommand::ClearIndex { if_exists, index, partition } => {
-                mutation::run_index(session, &database, &table, (index, partition.as_ref(), *if_exists), true, context)
-                    .await?;
-            }
-            _ => mutation::run(session, &database, &table, command, context).await?,
-        }
+    if !mutations.is_empty() {
+        mutation::run_all(session, &database, &table, &mutations, context).await?;
     }
     if parts.is_empty() {
         return Ok(Answer::Done);
     }
-    let (databases, limit) = (session.databases_of(&database).clone(), DropLimit::of_parts(session));
-    run_blocking(move || {
-        parts.into_iter().try_for_each(|(command, of)| {
-            if matches!(command, PartCommand::Drop | PartCommand::Detach) {
-                limit.check_parts(&*databases.table(&database, &table)?, &of)?;
-            }
-            databases.change_parts(&database, &table, command, &of)
-        })
-    })
-    .await?;
-    Ok(Answer::Done)
+    partition::run(session, (&database, &table), parts, context).await
 }
 
 /// Carries out the commands that change what a table is defined as, all at once.
@@ -106,6 +86,9 @@ async fn alter_definition(
         let mut alteration = Alteration::new(&before);
         for command in commands {
             alter(session, database, command, &mut alteration, context)?;
+        }
+        if alteration.definition.has_ttl() {
+            planning::planner_now(session, context, |planner| alteration.check_ttl(planner))?;
         }
         let databases = session.databases_of(database).clone();
         let (database, table) = (database.to_owned(), table.to_owned());
@@ -205,6 +188,11 @@ fn alter(
         AlterCommand::RemoveColumnProperty { if_exists, column, property } => {
             return alteration.remove_property(&name(column)?, *property, *if_exists);
         }
+        AlterCommand::ModifyTtl(elements) => {
+            alteration.modify_ttl(elements);
+            return Ok(());
+        }
+        AlterCommand::RemoveTtl => return alteration.remove_ttl(),
         AlterCommand::ModifyOrderBy(order_by) => {
             return planned(&mut |planner| alteration.modify_order_by(order_by, planner));
         }
@@ -286,28 +274,6 @@ fn refused(command: &AlterCommand) -> Error {
         .take_while(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase()))
         .collect();
     Error::not_implemented(format!("ALTER TABLE … {}", words.join(" ")))
-}
-
-/// What a command does to parts, and to which; `None` where it is about something else.
-fn part_command<'a>(
-    session: &Session,
-    command: &'a AlterCommand,
-) -> Result<Option<(PartCommand, &'a PartitionSelector)>> {
-    Ok(Some(match command {
-        AlterCommand::DropPartition { detach: true, partition } => (PartCommand::Detach, partition),
-        AlterCommand::DropPartition { detach: false, partition } => (PartCommand::Drop, partition),
-        AlterCommand::AttachPartition { partition, from: None } => (PartCommand::Attach, partition),
-        AlterCommand::DropDetachedPartition(partition) => {
-            if !session.settings.allow_drop_detached {
-                return Err(Error::new(
-                    ErrorCode::SUPPORT_IS_DISABLED,
-                    "Cannot execute query: DROP DETACHED PART is disabled (see allow_drop_detached setting).",
-                ));
-            }
-            (PartCommand::DropDetached, partition)
-        }
-        _ => return Ok(None),
-    }))
 }
 
 /// The parts that a clause PART or PARTITION names.

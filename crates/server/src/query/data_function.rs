@@ -151,13 +151,7 @@ fn null_target(function: &ast::Function, columns: Option<Schema>) -> Result<Arc<
         return squall_storage::table_function("null", &[Value::string(structure)]);
     }
     let columns = columns.ok_or_else(|| wrong_count("Table function 'null' requires one argument: the structure"))?;
-    let column = |(name, data_type): (Arc<str>, squall_types::DataType)| ColumnDescription {
-        name,
-        data_type,
-        default: None,
-        comment: "".into(),
-        codec: None,
-    };
+    let column = |(name, data_type): (Arc<str>, squall_types::DataType)| ColumnDescription::new(name, data_type);
     squall_storage::null_table(columns.fields.into_iter().map(column).collect())
 }
 

@@ -92,7 +92,7 @@ pub(super) async fn describe(
             ("default_expression", strings(&|column| default_expression(column).to_owned())),
             ("comment", strings(&|column| column.comment.to_string())),
             ("codec_expression", strings(&|column| column.codec.as_deref().unwrap_or_default().to_owned())),
-            ("ttl_expression", strings(&|_| String::new())),
+            ("ttl_expression", strings(&|column| column.ttl.as_deref().unwrap_or_default().to_owned())),
         ]);
     }
     let flags = |of: &dyn Fn(&Described) -> bool| {
@@ -209,13 +209,7 @@ fn is_file(session: &Session, name: &ast::TableName) -> Result<bool> {
 }
 
 fn columns_of(schema: &Schema) -> Vec<ColumnDescription> {
-    let described = schema.fields.iter().map(|(name, data_type)| ColumnDescription {
-        name: name.clone(),
-        data_type: data_type.clone(),
-        default: None,
-        comment: "".into(),
-        codec: None,
-    });
+    let described = schema.fields.iter().map(|(name, data_type)| ColumnDescription::new(name.clone(), data_type.clone()));
     described.collect()
 }
 

@@ -10,6 +10,7 @@ use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 use super::statement::refuse_cluster;
 use super::{Answer, describe, planning, show};
 use crate::access::Privilege;
+use crate::mutations::Mutation;
 use crate::session::Session;
 
 /// How long `SYNC` waits for one query.
@@ -19,8 +20,7 @@ const SYNC_WAIT: Duration = Duration::from_secs(60);
 pub(super) async fn run(session: &Session, statement: &ast::Kill, context: &Arc<QueryContext>) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
     if statement.kind == KillKind::Mutation {
-        // ALTER changes values of none: there is nothing that could be ended.
-        return Ok(Answer::Done);
+        return kill_mutations(session, statement, context).await;
     }
     if statement.kind != KillKind::Query {
         return Err(Error::not_implemented("KILL of anything but queries"));
@@ -69,6 +69,45 @@ pub(super) async fn run(session: &Session, statement: &ast::Kill, context: &Arc<
         ("user", strings(users)),
         ("query", strings(texts)),
     ])
+}
+
+/// Runs KILL MUTATION: those that run end, as if somebody had cancelled their statements.
+async fn kill_mutations(session: &Session, statement: &ast::Kill, context: &Arc<QueryContext>) -> Result<Answer> {
+    let select = show::with_condition(
+        show::query("SELECT database, table, mutation_id, command FROM system.mutations")?,
+        statement.filter.clone(),
+    )?;
+    let plan = planning::plan(session, &select, context).await?;
+    let mut found = session.server.engine.start(&plan, context.clone())?;
+    let mut rows: Vec<[String; 5]> = Vec::new();
+    while let Some(block) = found.next().await {
+        let block = block?;
+        for row in 0..block.rows() {
+            let [database, table, id, command] = [0, 1, 2, 3].map(|column| value_text(&block, column, row));
+            let privileges = [Privilege::AlterUpdate, Privilege::AlterDelete].into_iter().collect();
+            session.access.check_all(privileges, &[&database, &table])?;
+            let all = session.server.mutations.all();
+            let is_meant = |mutation: &&Arc<Mutation>| {
+                mutation.id == id && *mutation.table.database == *database && *mutation.table.table == *table
+            };
+            let mutation = all.iter().find(is_meant).filter(|mutation| mutation.finished.get().is_none());
+            let status = match mutation {
+                None => "finished",
+                Some(_) if statement.mode == KillMode::Test => "unknown_status",
+                Some(mutation) => {
+                    mutation.context.cancel();
+                    "waiting"
+                }
+            };
+            rows.push([status.to_owned(), database, table, id, command]);
+        }
+    }
+    if rows.is_empty() {
+        return Ok(Answer::Done);
+    }
+    let column = |at: usize| Column::from_strings(rows.iter().map(|row| row.get(at).cloned().unwrap_or_default()));
+    let names = ["kill_status", "database", "table", "mutation_id", "command"];
+    describe::answer(names.into_iter().enumerate().map(|(at, name)| (name, column(at))))
 }
 
 async fn kill(session: &Session, id: &str, mode: KillMode) -> &'static str {

@@ -30,6 +30,7 @@ mod mutation;
 mod object;
 mod optimize;
 mod parsing;
+mod partition;
 mod plan_template;
 mod planning;
 mod remote;
@@ -40,6 +41,7 @@ mod show_access;
 mod statement;
 mod surroundings;
 mod system_command;
+mod ttl;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

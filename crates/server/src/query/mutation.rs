@@ -7,13 +7,13 @@ use std::time::Duration;
 use squall_engine::QueryContext;
 use squall_planner::{ColumnDescription, DefaultKind, Plan};
 use squall_sql::ast::{self, AlterCommand, Assignment, PartitionSelector};
-use squall_storage::{PartSelection, Rewrite, RewriteOf, Table};
+use squall_storage::{PartSelection, Rewrite, RewriteOf, Table, TableName};
 use squall_types::{Error, ErrorCode, Result, Value};
 
 use super::alter::selection;
 use super::statement::{identifier, refuse_cluster, table_name};
 use super::system_command::run_blocking;
-use super::{Answer, planning, show};
+use super::{Answer, planning, show, ttl};
 use crate::session::Session;
 
 /// The name under which a mutation's query reads the rows that it rewrites.
@@ -28,7 +28,7 @@ pub(super) async fn delete(session: &Session, statement: &ast::Delete, context: 
     refuse_cluster(&statement.cluster)?;
     let (database, table) = table_name(session, &statement.table)?;
     let command = AlterCommand::Delete { partition: statement.partition.clone(), filter: statement.filter.clone() };
-    run(session, &database, &table, &command, context).await?;
+    run_all(session, &database, &table, &[&command], context).await?;
     Ok(Answer::Done)
 }
 
@@ -41,7 +41,7 @@ pub(super) async fn update(session: &Session, statement: &ast::Update, context: 
         partition: statement.partition.clone(),
         filter: statement.filter.clone(),
     };
-    run(session, &database, &table, &command, context).await?;
+    run_all(session, &database, &table, &[&command], context).await?;
     Ok(Answer::Done)
 }
 
@@ -113,6 +113,7 @@ pub(super) fn is_mutation(command: &AlterCommand) -> bool {
             | AlterCommand::Update { .. }
             | AlterCommand::ClearColumn { partition: Some(_), .. }
             | AlterCommand::MaterializeColumn { .. }
+            | AlterCommand::MaterializeTtl { .. }
             | AlterCommand::ApplyDeletedMask { .. }
             | AlterCommand::ApplyPatches { .. }
             | AlterCommand::MaterializeIndex { .. }
@@ -121,7 +122,7 @@ pub(super) fn is_mutation(command: &AlterCommand) -> bool {
 }
 
 /// Carries out MATERIALIZE INDEX, or CLEAR INDEX: parts are written anew with the index, or without it.
-pub(super) async fn run_index(
+async fn run_index(
     session: &Session,
     database: &str,
     table: &str,
@@ -154,8 +155,33 @@ async fn write_all_anew(session: &Session, table: &str, rewrite: Rewrite, contex
     run_blocking(move || rewrite.commit()).await
 }
 
-/// Carries out a mutation.
-pub(super) async fn run(
+/// Carries out the commands of a mutation, one after the other; `system.mutations` shows it.
+pub(super) async fn run_all(
+    session: &Session,
+    database: &str,
+    table: &str,
+    commands: &[&AlterCommand],
+    context: &Arc<QueryContext>,
+) -> Result<()> {
+    let uuid = session.databases_of(database).describe(database, table)?.uuid;
+    let shown = commands.iter().map(|command| shown(command)).collect();
+    let turn = session.server.mutations.begin(TableName::new(database, table), uuid, shown, context);
+    for command in commands {
+        run(session, database, table, command, context).await?;
+    }
+    turn.finish();
+    Ok(())
+}
+
+/// A command in SQL, as ClickHouse shows it.
+fn shown(command: &AlterCommand) -> String {
+    let statement = ast::AlterTable::of(ast::TableName::new("t"), vec![command.clone()]);
+    let text = squall_sql::format_one_line(&ast::Statement::AlterTable(Box::new(statement)));
+    text.strip_prefix("ALTER TABLE t ").map_or(text.clone(), str::to_owned)
+}
+
+/// Carries out a command.
+async fn run(
     session: &Session,
     database: &str,
     table: &str,
@@ -164,6 +190,20 @@ pub(super) async fn run(
 ) -> Result<()> {
     if session.server.config.load().server.disable_insertion_and_mutation && database != "system" {
         return Err(Error::new(ErrorCode::QUERY_IS_PROHIBITED, "Mutations are prohibited"));
+    }
+    match command {
+        AlterCommand::MaterializeTtl { partition } => {
+            return ttl::materialize(session, database, table, partition.as_ref(), context).await;
+        }
+        AlterCommand::MaterializeIndex { if_exists, index, partition } => {
+            let of = (index, partition.as_ref(), *if_exists);
+            return run_index(session, database, table, of, false, context).await;
+        }
+        AlterCommand::ClearIndex { if_exists, index, partition } => {
+            let of = (index, partition.as_ref(), *if_exists);
+            return run_index(session, database, table, of, true, context).await;
+        }
+        _ => {}
     }
     let description = session.databases_of(database).describe(database, table)?;
     let columns = description.table.columns().to_vec();

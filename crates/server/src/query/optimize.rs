@@ -57,24 +57,47 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
         None => None,
     };
     let is_wanted = |part: &MergeablePart| selected.as_ref().is_none_or(|of| of.has(&part.name, &part.partition_id));
-    // A single part may hold rows with equal keys: an INSERT or a mutation made it.
-    let with_singles = statement.with_final && table.final_rows().is_some();
+    // A single part may hold rows with equal keys, which an INSERT or a mutation made, or such that have expired.
+    let has_ttl = session.databases_of(&database).describe(&database, &name)?.definition;
+    let has_ttl = has_ttl.is_some_and(|definition| definition.has_ttl());
+    let with_singles = statement.with_final && (has_ttl || table.final_rows().is_some());
     drop(table);
-    let own = session.databases_of(&database);
-    let hold = own.hold_merges(&database, &name)?;
+    let merged = merge_each(session, (&database, &name), context, |runs| groups(runs, &is_wanted, with_singles)).await?;
+    if let Some(by) = &by {
+        deduplicate(session, &database, &name, by, statement.partition.as_ref(), context).await?;
+    }
+    if merged == 0 && by.is_none() && context.settings.optimize_throw_if_noop {
+        let message = "Cannot OPTIMIZE table: There is nothing to merge";
+        return Err(Error::new(ErrorCode::CANNOT_ASSIGN_OPTIMIZE, message));
+    }
+    Ok(Answer::Done)
+}
+
+/// Merges parts of a table while no background merge is at it: `groups` says which become one each, of those that may. How many groups
+/// there were.
+///
+/// # Errors
+/// `ABORTED` where merges are stopped, and where parts cannot be read or written.
+pub(super) async fn merge_each(
+    session: &Session,
+    (database, name): (&str, &str),
+    context: &Arc<QueryContext>,
+    groups: impl FnOnce(Vec<Vec<MergeablePart>>) -> Vec<Vec<Arc<str>>>,
+) -> Result<usize> {
+    let own = session.databases_of(database);
+    let hold = own.hold_merges(database, name)?;
     while hold.as_ref().is_some_and(|hold| !hold.is_quiet()) {
         context.check_cancelled()?;
         tokio::time::sleep(MERGE_WAIT).await;
     }
-    let mut is_noop = true;
-    for parts in groups(own.mergeable_parts(&database, &name)?, &is_wanted, with_singles) {
-        is_noop = false;
-        if session.server.merges.are_stopped() || own.are_merges_stopped(&database, &name) {
+    let groups = groups(own.mergeable_parts(database, name)?);
+    for parts in &groups {
+        if session.server.merges.are_stopped() || own.are_merges_stopped(database, name) {
             return Err(Error::new(ErrorCode::ABORTED, "Cancelled merging parts"));
         }
-        let merged = match own.merge_parts(&database, &name, &parts) {
+        let merged = match own.merge_parts(database, name, parts) {
             Ok(merge) => {
-                let table = Arc::new(TableName::new(&*database, &*name));
+                let table = Arc::new(TableName::new(database, name));
                 session.server.merges.run(&session.server, table, merge, context).await
             }
             Err(error) => Err(error),
@@ -86,14 +109,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
             merged => merged?,
         }
     }
-    if let Some(by) = &by {
-        deduplicate(session, &database, &name, by, statement.partition.as_ref(), context).await?;
-    }
-    if is_noop && by.is_none() && context.settings.optimize_throw_if_noop {
-        let message = "Cannot OPTIMIZE table: There is nothing to merge";
-        return Err(Error::new(ErrorCode::CANNOT_ASSIGN_OPTIMIZE, message));
-    }
-    Ok(Answer::Done)
+    Ok(groups.len())
 }
 
 /// The parts that become one each: those of a run that are wanted, as many as may be.
@@ -132,6 +148,7 @@ mod tests {
             name: name.into(),
             partition_id: name.split('_').next().unwrap_or_default().into(),
             bytes,
+            is_ttl_settled: true,
         };
         let half = MERGED_BYTES_MAX / 2;
         let runs = vec![

@@ -62,10 +62,19 @@ pub(super) async fn run(session: &Session, statement: &ast::System, context: &Ar
             }
             Ok(Answer::Done)
         }
+        SystemCommand::StopTtlMerges | SystemCommand::StartTtlMerges => {
+            let is_stopped = statement.command == SystemCommand::StopTtlMerges;
+            if statement.tables.is_empty() {
+                server.databases.stop_all_ttl_merges(is_stopped);
+            }
+            for name in &statement.tables {
+                let (database, table) = table_name(session, name)?;
+                session.databases_of(&database).stop_ttl_merges(&database, &table, is_stopped);
+            }
+            Ok(Answer::Done)
+        }
         // Not there, as nothing moves parts: nothing is to be done.
-        SystemCommand::StopTtlMerges
-        | SystemCommand::StartTtlMerges
-        | SystemCommand::StopMoves
+        SystemCommand::StopMoves
         | SystemCommand::StartMoves
         | SystemCommand::ReloadEmbeddedDictionaries
         | SystemCommand::ReloadFunctions

@@ -368,6 +368,9 @@ fn engine_clauses(row: &TableDescription) -> Vec<String> {
     if let Some(key) = &definition.sampling_key {
         clauses.push(format!("SAMPLE BY {}", key.sql));
     }
+    if !definition.ttl.is_empty() {
+        clauses.push(format!("TTL {}", definition.ttl.join(", ")));
+    }
     let mut settings: Vec<String> = definition
         .settings
         .iter()
@@ -426,6 +429,9 @@ pub fn create_table_query(row: &TableDescription, databases: &Databases, many_li
             }
             if let Some(codec) = &column.codec {
                 let _ = write!(sql, " CODEC({codec})");
+            }
+            if let Some(ttl) = &column.ttl {
+                let _ = write!(sql, " TTL {ttl}");
             }
             sql
         })

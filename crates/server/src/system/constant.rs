@@ -101,23 +101,6 @@ const EMPTY: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "mutations",
-        &[
-            ("database", "String"),
-            ("table", "String"),
-            ("mutation_id", "String"),
-            ("command", "String"),
-            ("create_time", "DateTime"),
-            ("parts_to_do_names", "Array(String)"),
-            ("parts_to_do", "Int64"),
-            ("is_done", "UInt8"),
-            ("is_killed", "UInt8"),
-            ("latest_failed_part", "String"),
-            ("latest_fail_time", "DateTime"),
-            ("latest_fail_reason", "String"),
-        ],
-    ),
-    (
         "replicas",
         &[
             ("database", "String"),

@@ -217,13 +217,7 @@ pub(super) fn tables() -> Result<Vec<Arc<dyn Table>>> {
             for (at, (name, data_type, _)) in columns.iter().enumerate() {
                 let name = if in_capitals { name.to_uppercase() } else { (*name).to_owned() };
                 shown.push(format!("c{at} AS {name}"));
-                descriptions.push(ColumnDescription {
-                    name: name.into(),
-                    data_type: DataType::parse(data_type)?,
-                    default: None,
-                    comment: "".into(),
-                    codec: None,
-                });
+                descriptions.push(ColumnDescription::new(name, DataType::parse(data_type)?));
             }
         }
         let query = format!("SELECT {} FROM (SELECT {} FROM {from})", shown.join(", "), values.join(", "));

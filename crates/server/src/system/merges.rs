@@ -45,7 +45,7 @@ pub(super) fn merges(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .column("columns_written", "UInt64", |_| number(0_u64))
         .column("memory_usage", "UInt64", |row| number(row.context.memory.bytes().max(0)))
         .constant("thread_id", "UInt64", number(0_u64))
-        .constant("merge_type", "String", text("Regular"))
+        .column("merge_type", "String", |row| text(row.merge_type.name()))
         .constant("merge_algorithm", "String", text("Horizontal"))
         .constant("projections_completed", "Array(String)", no_items())
         .constant("projections_remaining", "Array(String)", no_items());

@@ -16,6 +16,7 @@ mod functions;
 mod information_schema;
 mod measures;
 mod merges;
+mod mutations;
 mod named_collections;
 mod parts;
 mod parts_columns;
@@ -93,6 +94,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         parts_columns::parts_columns(&server, Viewer::default()),
         merges::merges(&server, Viewer::default()),
         asynchronous_inserts::asynchronous_inserts(&server, Viewer::default()),
+        mutations::mutations(&server, Viewer::default()),
         backups::backups(&server),
         detached::detached_parts(&server, Viewer::default()),
         detached::detached_tables(&server, Viewer::default()),
@@ -142,6 +144,7 @@ pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
         "parts" => parts::parts(&server(), viewer()),
         "merges" => merges::merges(&server(), viewer()),
         "asynchronous_inserts" => asynchronous_inserts::asynchronous_inserts(&server(), viewer()),
+        "mutations" => mutations::mutations(&server(), viewer()),
         "parts_columns" => parts_columns::parts_columns(&server(), viewer()),
         "detached_parts" => detached::detached_parts(&server(), viewer()),
         "detached_tables" => detached::detached_tables(&server(), viewer()),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use squall_storage::{PartInfo, Table, TableDescription};
+use squall_storage::{PartInfo, PartTtl, PartTtlKind, Table, TableDescription};
 use squall_types::Value;
 
 use super::catalog_tables::all_tables;
@@ -26,7 +26,7 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         }
         Ok(rows)
     };
-    let table = SystemTable::new("parts", gather)
+    let mut table = SystemTable::new("parts", gather)
         .column("partition", "String", |row: &Part| partition_text(&row.part))
         .column("name", "String", |row| text(&row.part.name))
         .constant("part_type", "String", text("Wide"))
@@ -47,12 +47,48 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .column("engine", "String", |row| text(row.table.table.engine()))
         .constant("disk_name", "String", text("default"))
         .column("path", "String", |row| text(row.part.path.to_string_lossy()))
+        .column("delete_ttl_info_min", "DateTime", |row| deletion(row, |ttl| ttl.min))
+        .column("delete_ttl_info_max", "DateTime", |row| deletion(row, |ttl| ttl.max))
         .constant("visible", "UInt8", flag(true))
         .constant("has_lightweight_delete", "UInt8", flag(false))
         .constant("removal_state", "String", Value::string(""))
         .alias("bytes", "UInt64", "bytes_on_disk")
-        .alias("part_name", "String", "name");
+        .alias("part_name", "String", "name")
+        .column("default_compression_codec", "String", |row| text(row.part.codec.as_deref().unwrap_or(row.codec())));
+    for (name, kind) in [
+        ("move_ttl_info", PartTtlKind::Move),
+        ("recompression_ttl_info", PartTtlKind::Recompress),
+        ("group_by_ttl_info", PartTtlKind::GroupBy),
+        ("rows_where_ttl_info", PartTtlKind::DeleteWhere),
+    ] {
+        table = table
+            .column(&format!("{name}.expression"), "Array(String)", move |row| {
+                of_kind(row, kind, |ttl| text(&ttl.expression))
+            })
+            .column(&format!("{name}.min"), "Array(DateTime)", move |row| of_kind(row, kind, |ttl| number(ttl.min)))
+            .column(&format!("{name}.max"), "Array(DateTime)", move |row| of_kind(row, kind, |ttl| number(ttl.max)));
+    }
     Arc::new(table)
+}
+
+impl Part {
+    /// The codec of its table's files.
+    fn codec(&self) -> &str {
+        let settings = self.table.definition.as_ref().map(|definition| &definition.settings[..]).unwrap_or_default();
+        let own = settings.iter().find(|(name, _)| &**name == "default_compression_codec");
+        own.map(|(_, codec)| &**codec).filter(|codec| !codec.is_empty()).unwrap_or("LZ4")
+    }
+}
+
+/// What a part knows of the moments at which its rows go, whatever they hold.
+fn deletion(row: &Part, of: impl Fn(&PartTtl) -> u32) -> Value {
+    let plain = row.part.ttl.iter().find(|ttl| ttl.kind == PartTtlKind::Delete);
+    number(plain.map_or(0, of))
+}
+
+/// What it knows of all elements of a kind.
+fn of_kind(row: &Part, kind: PartTtlKind, of: impl Fn(&PartTtl) -> Value) -> Value {
+    Value::Array(row.part.ttl.iter().filter(|ttl| ttl.kind == kind).map(of).collect())
 }
 
 /// The partition as ClickHouse shows it.

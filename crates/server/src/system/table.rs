@@ -50,13 +50,7 @@ impl<R: Send + Sync + 'static> SystemTable<R> {
     pub fn column(mut self, name: &str, data_type: &str, value: impl Fn(&R) -> Value + Send + Sync + 'static) -> Self {
         debug_assert!(DataType::parse(data_type).is_ok(), "{}.{name} {data_type}", self.name);
         let data_type = DataType::parse(data_type).unwrap_or(DataType::String);
-        self.descriptions.push(ColumnDescription {
-            name: name.into(),
-            data_type,
-            default: None,
-            comment: "".into(),
-            codec: None,
-        });
+        self.descriptions.push(ColumnDescription::new(name, data_type));
         if let Some(values) = Arc::get_mut(&mut self.values) {
             values.push(Box::new(value));
         }

@@ -82,6 +82,8 @@ mod tests {
             bytes_on_disk: 100,
             marks: 1,
             path: Default::default(),
+            ttl: Vec::new(),
+            codec: None,
             times: Some((last.saturating_sub(7), last)),
         }
     }

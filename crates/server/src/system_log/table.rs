@@ -61,13 +61,7 @@ impl<E> LogTable<E> {
         let mut schema = Schema::clone(&self.schema);
         schema.fields.push((name.into(), data_type.clone()));
         self.schema = Arc::new(schema);
-        self.columns.push(ColumnDescription {
-            name: name.into(),
-            data_type,
-            default: None,
-            comment: "".into(),
-            codec: None,
-        });
+        self.columns.push(ColumnDescription::new(name, data_type));
         self.fills.push(fill);
         self
     }
@@ -163,11 +157,8 @@ impl<E> LogTable<E> {
     #[must_use]
     pub(super) fn alias(mut self, name: &str, data_type: &str, expression: &str) -> Self {
         self.columns.push(ColumnDescription {
-            name: name.into(),
-            data_type: DataType::parse(data_type).unwrap_or(DataType::String),
             default: Some(ColumnDefault { kind: DefaultKind::Alias, expression: expression.into() }),
-            comment: "".into(),
-            codec: None,
+            ..ColumnDescription::new(name, DataType::parse(data_type).unwrap_or(DataType::String))
         });
         self
     }

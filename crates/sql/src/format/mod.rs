@@ -10,6 +10,7 @@ mod statement;
 
 use crate::ast::{
     DataType, DataTypeArgument, Expression, Identifier, Literal, OnCluster, Setting, SettingValue, Statement, TableName,
+    TtlElement,
 };
 
 /// A statement over several lines, as ClickHouse's `formatQuery` lays it out.
@@ -38,6 +39,13 @@ pub fn format_explicit(statement: &Statement, one_line: bool) -> String {
 pub fn format_expression(expression: &Expression) -> String {
     let mut writer = Writer::new(true);
     writer.expression(expression, false);
+    writer.out
+}
+
+/// An element of a table's TTL on one line.
+pub fn format_ttl(element: &TtlElement) -> String {
+    let mut writer = Writer::new(true);
+    writer.ttl_element(element);
     writer.out
 }
 

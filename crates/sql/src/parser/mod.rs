@@ -21,7 +21,7 @@ mod table;
 pub use script::{ScriptStatement, Terminator, next_statement};
 pub(crate) use system::is_system_keyword;
 
-use crate::ast::{DataType, Expression, Identifier, OnCluster, Setting, Span, Statement, TableName};
+use crate::ast::{DataType, Expression, Identifier, OnCluster, Setting, Span, Statement, TableName, TtlElement};
 use crate::error::{SYNTAX_ERROR, SyntaxError, TOO_DEEP_AST, TOO_DEEP_RECURSION, TOO_SLOW_PARSING, line_and_column};
 use crate::keyword::Keyword as K;
 use crate::lexer::{Lexer, Token, TokenKind as T, find};
@@ -150,6 +150,18 @@ pub fn parse_expression(text: &(impl AsRef<[u8]> + ?Sized), limits: &ParserLimit
         let expression = parser.expression()?;
         parser.end_of_query()?;
         Ok(expression)
+    })
+}
+
+/// Parses one element of a table's TTL.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_ttl(text: &(impl AsRef<[u8]> + ?Sized), limits: &ParserLimits) -> Result<TtlElement, SyntaxError> {
+    entry(text.as_ref(), limits, |parser| {
+        let element = parser.ttl_element()?;
+        parser.end_of_query()?;
+        Ok(element)
     })
 }
 

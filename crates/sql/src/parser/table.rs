@@ -403,7 +403,7 @@ impl Parser<'_> {
         self.list(|p| p.ttl_element())
     }
 
-    fn ttl_element(&mut self) -> Parsed<TtlElement> {
+    pub(super) fn ttl_element(&mut self) -> Parsed<TtlElement> {
         let expression = self.expression_without_alias()?;
         let mut filter = None;
         let action = if self.keyword(K::TO) {
@@ -427,11 +427,11 @@ impl Parser<'_> {
             TtlAction::Recompress(self.round_list(|p| p.bare_or_call())?)
         } else {
             let _ = self.keyword(K::DELETE);
+            if self.keyword(K::WHERE) {
+                filter = Some(self.expression_without_alias()?);
+            }
             TtlAction::Delete
         };
-        if self.keyword(K::WHERE) {
-            filter = Some(self.expression_without_alias()?);
-        }
         Ok(TtlElement { expression, action, filter })
     }
 

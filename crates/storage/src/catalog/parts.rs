@@ -78,57 +78,57 @@ impl Catalog {
         outcome.lock().take().unwrap_or_else(|| Err(Error::logical("an insert that nobody committed")))
     }
 
-    /// Takes parts out of a table and puts others in, all at once; `publish` runs once that is durable. Nothing of the old parts stays in
-    /// the catalog but that their files may be removed.
+    /// Takes parts out of tables, by their numbers, and puts others in, all at once; `publish` runs once that is durable. Nothing of the old
+    /// parts stays in the catalog but that their files may be removed.
     ///
     /// # Errors
     /// `TABLE_IS_DROPPED`, `NO_SUCH_DATA_PART` where one of the parts is gone meanwhile.
-    pub(crate) fn exchange_parts(
-        &self,
-        table_id: i64,
-        exchange: &PartExchange<'_>,
-        publish: impl FnOnce(),
-    ) -> Result<()> {
+    pub(crate) fn exchange_parts(&self, exchanges: &[(i64, PartExchange<'_>)], publish: impl FnOnce()) -> Result<()> {
         let removed = self.take_removed_files();
         let mut state = self.state.lock();
         let state = &mut *state;
-        let Some(table) = state.tables.get(&table_id).cloned() else {
-            return Err(table_is_dropped());
-        };
+        let mut before: HashMap<i64, TableTotals> = HashMap::new();
+        for (table_id, _) in exchanges {
+            let Some(table) = state.tables.get(table_id) else { return Err(table_is_dropped()) };
+            before.insert(*table_id, table.clone());
+        }
         let replaced = state.with_reserve(|connection| {
-            let mut table = table.clone();
+            let mut totals = before.clone();
             let mut change = Change::begin(connection, &*self.disk)?;
-            for name in exchange.old {
-                if !remove_part(&mut change, table_id, &mut table, name)? {
-                    // The transaction is dropped, which undoes it.
-                    return Ok(Err(name.clone()));
+            for (table_id, exchange) in exchanges {
+                let Some(table) = totals.get_mut(table_id) else { continue };
+                for name in exchange.old {
+                    if !remove_part(&mut change, *table_id, table, name)? {
+                        // The transaction is dropped, which undoes it.
+                        return Ok(Err(name.clone()));
+                    }
                 }
-            }
-            if exchange.new.is_empty() {
-                // What brought these rows may bring them again.
-                forget_inserts(&change.transaction, table_id, exchange.old)?;
-            }
-            let made = match (exchange.old.is_empty(), exchange.new.is_empty()) {
-                (true, _) => "inserted_into_table",
-                (false, true) => "deleted_from_table",
-                (false, false) => "compacted_table",
-            };
-            change.made.push(format!("{made}:{table_id}"));
-            for part in exchange.new {
-                insert_part(&mut change, table_id, &mut table, part)?;
-            }
-            for path in exchange.needless_files {
-                schedule_deletion(&change.transaction, -1, path)?;
+                if exchange.new.is_empty() {
+                    // What brought these rows may bring them again.
+                    forget_inserts(&change.transaction, *table_id, exchange.old)?;
+                }
+                let made = match (exchange.old.is_empty(), exchange.new.is_empty()) {
+                    (true, _) => "inserted_into_table",
+                    (false, true) => "deleted_from_table",
+                    (false, false) => "compacted_table",
+                };
+                change.made.push(format!("{made}:{table_id}"));
+                for part in exchange.new {
+                    insert_part(&mut change, *table_id, table, part)?;
+                }
+                for path in exchange.needless_files {
+                    schedule_deletion(&change.transaction, -1, path)?;
+                }
+                write_totals(&change.transaction, *table_id, table)?;
             }
             forget_files(&change.transaction, &removed)?;
-            write_totals(&change.transaction, table_id, &table)?;
             change.expire_snapshots()?;
             change.commit()?;
-            Ok(Ok(table))
+            Ok(Ok(totals))
         });
         match replaced.map_err(|error| commit_error(&error))? {
-            Ok(table) => {
-                state.tables.insert(table_id, table);
+            Ok(totals) => {
+                state.tables.extend(totals);
                 publish();
                 Ok(())
             }

@@ -84,7 +84,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
         })?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     let mut columns = connection.prepare(
-        "SELECT column_name, data_type, default_kind, default_expression, comment, codec FROM squall_column
+        "SELECT column_name, data_type, default_kind, default_expression, comment, codec, ttl FROM squall_column
          WHERE table_id = ?1 ORDER BY position",
     )?;
     let mut keys = connection
@@ -124,6 +124,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                     default_expression: row.get(3)?,
                     comment: row.get(4)?,
                     codec: row.get(5)?,
+                    ttl: row.get(6)?,
                 })
             })?
             .collect::<rusqlite::Result<_>>()?;
@@ -135,6 +136,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                 "primary" => record.primary_key.get_or_insert_default().push(expression),
                 "partition" => record.partition_key.push(expression),
                 "sampling" => record.sampling_key = Some(expression),
+                "ttl" => record.ttl.push(expression),
                 "index" => record.indices.extend(serde_json::from_str::<IndexRecord>(&expression).ok()),
                 // One that cannot be read lets in nothing.
                 "constraint" => record.constraints.push(serde_json::from_str(&expression).unwrap_or_else(|_| {

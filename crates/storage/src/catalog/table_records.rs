@@ -152,7 +152,7 @@ fn insert_definition(change: &Change, id: i64, definition: &TableDefinition) -> 
     for (position, column) in definition.columns.iter().enumerate() {
         let default = column.default.as_ref();
         transaction.execute(
-            "INSERT INTO squall_column VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO squall_column VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
                 id,
                 position as i64,
@@ -162,6 +162,7 @@ fn insert_definition(change: &Change, id: i64, definition: &TableDefinition) -> 
                 default.map(|default| &*default.expression),
                 &*column.comment,
                 column.codec.as_deref(),
+                column.ttl.as_deref(),
             ],
         )?;
     }
@@ -176,6 +177,12 @@ fn insert_definition(change: &Change, id: i64, definition: &TableDefinition) -> 
         transaction.execute(
             "INSERT INTO squall_key VALUES (?1, 'argument', ?2, ?3)",
             params![id, position as i64, argument],
+        )?;
+    }
+    for (position, element) in definition.ttl.iter().enumerate() {
+        transaction.execute(
+            "INSERT INTO squall_key VALUES (?1, 'ttl', ?2, ?3)",
+            params![id, position as i64, &**element],
         )?;
     }
     insert_constraints(change, id, definition)?;

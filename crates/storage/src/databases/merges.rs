@@ -1,7 +1,7 @@
 //! Background merges: which table's parts are merged next, and who keeps merges away.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use squall_types::Result;
 
@@ -19,6 +19,14 @@ pub struct BackgroundMerge {
     pub partition_parts: usize,
     parts: NextMerge,
     live: Arc<MergeTree>,
+    now: Instant,
+    unix_s: u32,
+}
+
+/// Seconds since 1970.
+pub(super) fn unix_s(time: SystemTime) -> u32 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
 }
 
 impl BackgroundMerge {
@@ -28,7 +36,9 @@ impl BackgroundMerge {
     /// As of [`Databases::merge_parts`].
     pub fn begin(&self, cancel: Arc<dyn Fn() + Send + Sync>) -> Result<Option<(PartMerge, BackgroundTurn)>> {
         let Some(turn) = self.live.begin_background(self.parts.bytes, cancel) else { return Ok(None) };
-        Ok(Some((self.live.merge_parts(&self.parts.parts)?, turn)))
+        let merge = self.live.merge_parts(&self.parts.parts, self.parts.merge_type, self.unix_s)?;
+        self.live.note_merge(self.parts.merge_type, &merge.partition_id, self.now);
+        Ok(Some((merge, turn)))
     }
 }
 
@@ -38,18 +48,19 @@ impl Databases {
     pub fn next_merge(
         &self,
         bytes_max: u64,
-        now: Instant,
+        (now, time): (Instant, SystemTime),
         is_wanted: &dyn Fn(&TableName) -> bool,
     ) -> Option<BackgroundMerge> {
+        let unix_s = unix_s(time);
         let mut best: Option<BackgroundMerge> = None;
         for (entry, live) in self.tables_of_parts() {
             if &*entry.name.database == SYSTEM && !is_wanted(&entry.name) {
                 continue;
             }
-            let Some(parts) = live.next_merge(bytes_max, now) else { continue };
+            let Some(parts) = live.next_merge(bytes_max, now, unix_s) else { continue };
             if best.as_ref().is_none_or(|best| best.partition_parts < parts.partition_parts) {
                 let partition_parts = parts.partition_parts;
-                best = Some(BackgroundMerge { table: entry.name.clone(), partition_parts, parts, live });
+                best = Some(BackgroundMerge { table: entry.name.clone(), partition_parts, parts, live, now, unix_s });
             }
         }
         best
@@ -83,6 +94,20 @@ impl Databases {
         self.tables_of_parts().iter().for_each(|(_, live)| live.stop_merges(is_stopped));
     }
 
+    /// `SYSTEM STOP TTL MERGES` and `START TTL MERGES` of a table; nothing is to be done where there is none or it has no parts.
+    pub fn stop_ttl_merges(&self, database: &str, table: &str, is_stopped: bool) {
+        if let Ok(entry) = find(&self.state.load(), database, table)
+            && let Some(live) = entry.parts()
+        {
+            live.stop_ttl_merges(is_stopped);
+        }
+    }
+
+    /// The same of all tables that there are.
+    pub fn stop_all_ttl_merges(&self, is_stopped: bool) {
+        self.tables_of_parts().iter().for_each(|(_, live)| live.stop_ttl_merges(is_stopped));
+    }
+
     /// Whether somebody has stopped a table's merges.
     pub fn are_merges_stopped(&self, database: &str, table: &str) -> bool {
         let state = self.state.load();
@@ -94,7 +119,7 @@ impl Databases {
     /// # Errors
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`.
     pub fn mergeable_parts(&self, database: &str, table: &str) -> Result<Vec<Vec<MergeablePart>>> {
-        Ok(find(&self.state.load(), database, table)?.parts().map(|live| live.mergeable()).unwrap_or_default())
+        Ok(find(&self.state.load(), database, table)?.parts().map(|live| live.mergeable(unix_s(SystemTime::now()))).unwrap_or_default())
     }
 
     fn tables_of_parts(&self) -> Vec<(Arc<Entry>, Arc<MergeTree>)> {

@@ -1,12 +1,14 @@
 //! Statements about parts: they are dropped, detached, attached, checked and merged by their names.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use squall_types::{Column, Error, ErrorCode, Result};
 
 use super::Databases;
 use super::entry::{Engine, find};
-use crate::merge_tree::{DetachedPart, MergeTree, PartSelection};
+use super::merges::unix_s;
+use crate::merge_tree::{DetachedPart, MergeTree, MergeType, PartSelection};
 use crate::table::PartMerge;
 
 /// What becomes of parts.
@@ -98,7 +100,7 @@ impl Databases {
     /// # Errors
     /// As [`drop_parts`](Self::drop_parts), `BAD_ARGUMENTS` for parts of several partitions, and where parts cannot be read.
     pub fn merge_parts(&self, database: &str, table: &str, names: &[Arc<str>]) -> Result<PartMerge> {
-        self.merge_tree(database, table)?.merge_parts(names)
+        self.merge_tree(database, table)?.merge_parts(names, MergeType::Regular, unix_s(SystemTime::now()))
     }
 
     pub(super) fn merge_tree(&self, database: &str, table: &str) -> Result<Arc<MergeTree>> {

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, OpenFlags};
 use squall_planner::{
@@ -58,8 +58,12 @@ enum Step {
     Rename(&'static str, &'static str),
     Insert(&'static str, u64),
     Merge(&'static str, u64),
+    /// A merge of all parts of a partition that lets every fifth insert expire.
+    Expire(&'static str, u64),
     /// The other step, while the background merges what it chooses: the merge begins before it and ends after it.
     During(Box<Step>),
+    /// A partition goes from the one table to the other.
+    Move(&'static str, &'static str, u64),
     DropPartition(&'static str, u64),
     DetachPartition(&'static str, u64),
     AttachPartition(&'static str, u64),
@@ -78,10 +82,10 @@ impl Step {
         let mut table = || TABLES[random.below(3) as usize];
         let (table, other) = (table(), table());
         let partition = random.below(2);
-        match random.below(47) {
+        match random.below(52) {
             // Mutations and other merges wait for merges of their parts.
-            37..47 => match Self::any(random, number) {
-                alone @ (Self::Delete(_) | Self::Merge(..) | Self::During(_)) => alone,
+            42..52 => match Self::any(random, number) {
+                alone @ (Self::Delete(_) | Self::Merge(..) | Self::Expire(..) | Self::During(_)) => alone,
                 step => Self::During(Box::new(step)),
             },
             0..4 => Self::Create(table),
@@ -98,7 +102,20 @@ impl Step {
             29 => Self::AttachTable(table),
             30..33 => Self::Alter(table),
             33..35 => Self::Delete(table),
+            35..38 => Self::Expire(table, partition),
+            38..40 => Self::Move(table, other, partition),
             _ => Self::Restart,
+        }
+    }
+
+    /// The step, or another one where it is about parts of tables that may differ by now.
+    fn among(self, altered: &BTreeSet<String>) -> Self {
+        match self {
+            Self::Move(from, to, _) if from != to && [from, to].iter().any(|table| altered.contains(*table)) => {
+                Self::Restart
+            }
+            Self::During(step) => Self::During(Box::new(step.among(altered))),
+            step => step,
         }
     }
 
@@ -118,6 +135,10 @@ impl Step {
             Self::Drop(table) => drop(model.tables.remove(*table)?),
             Self::Truncate(table) => model.tables.get_mut(*table)?.0.clear(),
             Self::Delete(table) => model.tables.get_mut(*table)?.0.retain(|(insert, _)| insert % 3 != 0),
+            Self::Expire(table, partition) => {
+                let rows = &mut model.tables.get_mut(*table)?.0;
+                rows.retain(|(insert, at)| at != partition || insert % 5 != 0);
+            }
             Self::Rename(from, to) => {
                 if model.tables.contains_key(*to) || model.detached.contains_key(*to) {
                     return None;
@@ -127,6 +148,12 @@ impl Step {
             }
             Self::Insert(table, number) => model.tables.get_mut(*table)?.0.extend([(*number, 0), (*number, 1)]),
             Self::Merge(table, _) | Self::Alter(table) => drop(model.tables.get(*table)?),
+            Self::Move(from, to, partition) => {
+                let moved = of(&model.tables.get(*from)?.0, *partition);
+                model.tables.get(*to)?;
+                model.tables.get_mut(*from)?.0.retain(|piece| !moved.contains(piece));
+                model.tables.get_mut(*to)?.0.extend(moved);
+            }
             Self::DropPartition(table, partition) => model.tables.get_mut(*table)?.0.retain(|(_, at)| at != partition),
             Self::DetachPartition(table, partition) => {
                 let (rows, detached) = model.tables.get_mut(*table)?;
@@ -159,6 +186,8 @@ impl Step {
     fn carry_out(&self, databases: &Arc<Databases>) -> Result<()> {
         let partition = |partition: &u64| PartSelection::Partition(partition.to_string().into());
         let change = |table, command, of| databases.change_parts("default", table, command, &of);
+        // Rows expire in the steps that say so, and in no other merge.
+        databases.stop_all_ttl_merges(true);
         match self {
             Self::Create(table) => databases.create_table("default", table, definition(), false),
             Self::Drop(table) => databases.drop_table("default", table, false),
@@ -167,7 +196,18 @@ impl Step {
                 databases.rename_table(&TableName::new("default", *from), &TableName::new("default", *to))
             }
             Self::Insert(table, number) => insert(&*databases.table("default", table)?, *number),
-            Self::Merge(table, partition) => merge(databases, table, *partition),
+            Self::Merge(table, partition) => merge(databases, table, *partition, 2),
+            Self::Expire(table, partition) => {
+                databases.stop_all_ttl_merges(false);
+                let merged = merge(databases, table, *partition, 1);
+                databases.stop_all_ttl_merges(true);
+                merged
+            }
+            Self::Move(from, to, of) => databases.move_partition(
+                &TableName::new("default", *from),
+                &TableName::new("default", *to),
+                &partition(of),
+            ),
             Self::DropPartition(table, of) => change(table, PartCommand::Drop, partition(of)),
             Self::DetachPartition(table, of) => change(table, PartCommand::Detach, partition(of)),
             Self::AttachPartition(table, of) => change(table, PartCommand::Attach, partition(of)),
@@ -199,8 +239,18 @@ impl Step {
     }
 }
 
+/// The tables whose columns were altered.
+fn altered(databases: &Databases) -> BTreeSet<String> {
+    let state = databases.state.load();
+    let tables = state.values().flat_map(|database| database.tables.values());
+    let is_altered = |entry: &&Arc<super::entry::Entry>| {
+        entry.identity().is_some_and(|identity| identity.fields.number > 0)
+    };
+    tables.filter(is_altered).map(|entry| entry.name.table.to_string()).collect()
+}
+
 fn column(name: &str) -> ColumnDescription {
-    ColumnDescription { name: name.into(), data_type: DataType::UInt64, default: None, comment: "".into(), codec: None }
+    ColumnDescription::new(name, DataType::UInt64)
 }
 
 /// Adds the column `more` before the others, twice the number of the insert in every row that has none, or takes it away.
@@ -256,6 +306,7 @@ fn definition() -> TableDefinition {
     TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        ttl: vec!["toDateTime(if(insert % 5 = 0, 1, 0))".into()],
         columns: COLUMNS.map(column).to_vec(),
         engine: "MergeTree".into(),
         engine_arguments: Vec::new(),
@@ -294,11 +345,11 @@ fn insert(table: &dyn Table, number: u64) -> Result<()> {
     insertion.commit()
 }
 
-fn merge(databases: &Databases, table: &str, partition: u64) -> Result<()> {
+fn merge(databases: &Databases, table: &str, partition: u64, parts_min: usize) -> Result<()> {
     let parts = databases.table("default", table)?.parts();
     let of = parts.iter().filter(|part| *part.partition_id == *partition.to_string());
     let names: Vec<Arc<str>> = of.map(|part| part.name.clone()).collect();
-    if names.len() < 2 {
+    if names.len() < parts_min {
         return Ok(());
     }
     let merge = databases.merge_parts("default", table, &names)?;
@@ -311,7 +362,8 @@ fn merge(databases: &Databases, table: &str, partition: u64) -> Result<()> {
 /// Carries a step out while the background merges: whatever becomes of the merge, the step does what it says.
 fn during(databases: &Arc<Databases>, step: &Step) -> Result<()> {
     let now = Instant::now() + Duration::from_secs(1 << 22);
-    let next = databases.next_merge(u64::MAX, now, &|_| true);
+    databases.stop_all_ttl_merges(true);
+    let next = databases.next_merge(u64::MAX, (now, SystemTime::now()), &|_| true);
     let begun = next.and_then(|next| next.begin(Arc::new(|| ())).ok().flatten());
     let written = begun.map(|(merge, turn)| {
         let written = merge.insertion.writer().and_then(|writer| run(writer.finish()?));
@@ -495,7 +547,7 @@ fn history(seed: u64) -> u64 {
     let mut crashes = 0;
     let steps = 4 + random.below(16);
     for number in 0..steps {
-        let step = Step::any(&mut random, number + 1);
+        let step = Step::any(&mut random, number + 1).among(&altered(&databases));
         if random.below(3) == 0 {
             machine.disk.crash_after(1 + random.below(24));
         }

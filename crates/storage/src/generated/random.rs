@@ -80,13 +80,7 @@ pub(super) fn columns_of(function: &str, structure: &Value) -> Result<Vec<Column
     let structure = structure.as_str().ok_or_else(bad)?;
     let DataType::Tuple(elements) = DataType::parse(&format!("Tuple({structure})"))? else { return Err(bad()) };
     let column = |element: &squall_types::TupleElement| {
-        Ok(ColumnDescription {
-            name: element.name.clone().ok_or_else(bad)?,
-            data_type: element.data_type.clone(),
-            default: None,
-            comment: "".into(),
-            codec: None,
-        })
+        Ok(ColumnDescription::new(element.name.clone().ok_or_else(bad)?, element.data_type.clone()))
     };
     elements.iter().map(column).collect()
 }

@@ -37,13 +37,7 @@ impl Sequence {
 
     /// `rows` numbers from `first` in steps of `step`, in a column of this name.
     pub(super) fn new(name: &str, column: &str, first: u64, step: u64, rows: u64) -> Self {
-        let column = ColumnDescription {
-            name: column.into(),
-            data_type: DataType::UInt64,
-            default: None,
-            comment: "".into(),
-            codec: None,
-        };
+        let column = ColumnDescription::new(column, DataType::UInt64);
         Self { database: "_table_function", name: name.into(), columns: [column], first, step, rows: Some(rows) }
     }
 

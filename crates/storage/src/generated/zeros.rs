@@ -33,13 +33,7 @@ impl Zeros {
         column: &str,
         rows: Option<u64>,
     ) -> Self {
-        let column = ColumnDescription {
-            name: column.into(),
-            data_type: DataType::UInt8,
-            default: None,
-            comment: "".into(),
-            codec: None,
-        };
+        let column = ColumnDescription::new(column, DataType::UInt8);
         Self { database, name: name.into(), engine, columns: [column], rows }
     }
 }

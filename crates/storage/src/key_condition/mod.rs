@@ -307,13 +307,7 @@ mod tests {
 
     #[test]
     fn functions_are_followed_where_they_keep_the_order() {
-        let day = ColumnDescription {
-            name: "d".into(),
-            data_type: DataType::Date32,
-            default: None,
-            comment: "".into(),
-            codec: None,
-        };
+        let day = ColumnDescription::new("d", DataType::Date32);
         let can_match = |sql: &str, low: i64, high: i64| {
             let predicate =
                 bind_expression(sql, std::slice::from_ref(&day), &FunctionContext::outside_queries("UTC")).unwrap();
@@ -335,13 +329,7 @@ mod tests {
 
     /// Whether `sql` over a column `x` of this type, and over keys of it, can hold where `x` lies between two values.
     fn can_hold(data_type: &str, keys: &[&str], sql: &str, known: &dyn Fn(Field) -> Option<(Value, Value)>) -> bool {
-        let column = ColumnDescription {
-            name: "x".into(),
-            data_type: DataType::parse(data_type).unwrap(),
-            default: None,
-            comment: "".into(),
-            codec: None,
-        };
+        let column = ColumnDescription::new("x", DataType::parse(data_type).unwrap());
         let columns = [column];
         let bind = |sql: &str| bind_expression(sql, &columns, &FunctionContext::outside_queries("UTC")).unwrap();
         let keys: Vec<KeyExpression> =

@@ -196,7 +196,7 @@ impl MergeTree {
         Ok(Arc::new(part))
     }
 
-    fn uncommitted(&self, file: PartFile, description: PartDescription, schema: Arc<PartSchema>) -> Part {
+    pub(super) fn uncommitted(&self, file: PartFile, description: PartDescription, schema: Arc<PartSchema>) -> Part {
         Part::new_uncommitted(file, description, schema, self.cache.clone(), self.directory.clone())
     }
 
@@ -209,7 +209,8 @@ impl MergeTree {
         let stored = record.stored_schema()?;
         let fields = record.stored_fields(&stored);
         // Another table's file says other ids, unless both were made alike.
-        if record.uuid != own.uuid && (!record.has_structure_of(&own) || fields.ids != self.identity.fields.ids)
+        let is_own = record.uuid == own.uuid || self.schemas.lock().has(&fields, &stored);
+        if !is_own && (!record.has_structure_of(&own) || fields.ids != self.identity.fields.ids)
             || !record.has_keys_of(&own)
         {
             return Err(incompatible(file_name));
@@ -326,6 +327,7 @@ impl MergeTree {
             footer: footer_of(&in_segments)?,
             primary_index: PrimaryIndex::default(),
             indices: Vec::new(),
+            ttl: Vec::new(),
         };
         let file =
             PartFile { name: "".into(), partition_id: "".into(), path: path.to_path_buf(), bytes: bytes.len() as u64 };

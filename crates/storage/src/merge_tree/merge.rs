@@ -17,6 +17,9 @@ use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
 use super::skip_index::SkipIndex;
+use super::ttl::TtlTurn;
+use super::ttl_range::TtlWork;
+use super::ttl_selection::{Expiring, select_due, select_expired};
 use super::{MergeTree, PartSet};
 use crate::catalog::PartExchange;
 use crate::part_event::{PartEvent, PartEventKind};
@@ -29,12 +32,17 @@ const MERGED_PARTS_MAX: usize = 100;
 /// Rows of a part that a background merge makes at most: positions of rows are numbers of 32 bits.
 const MERGED_ROWS_MAX: u64 = 1 << 31;
 
+/// Merges for the sake of the TTL keep the next one waiting for at most so long: a century.
+const TTL_REST_MAX_S: u64 = 100 * 366 * 86_400;
+
 /// Parts of a table that the background may merge next.
 pub(crate) struct NextMerge {
     pub(crate) parts: Vec<Arc<str>>,
     pub(crate) bytes: u64,
     /// Parts of their partition.
     pub(crate) partition_parts: usize,
+    /// What it is for.
+    pub(crate) merge_type: MergeType,
 }
 
 /// A part that may be merged with its neighbours.
@@ -46,6 +54,33 @@ pub struct MergeablePart {
     pub partition_id: Arc<str>,
     /// On disk.
     pub bytes: u64,
+    /// Whether its table's TTL asks nothing of it at this moment.
+    pub is_ttl_settled: bool,
+}
+
+/// What a merge is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MergeType {
+    /// Fewer parts.
+    Regular,
+    /// Expired rows and values go.
+    TtlDelete,
+    /// Parts go that have expired as a whole.
+    TtlDrop,
+    /// Parts are compressed anew.
+    TtlRecompress,
+}
+
+impl MergeType {
+    /// As `system.merges` names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Regular => "Regular",
+            Self::TtlDelete => "TTLDelete",
+            Self::TtlDrop => "TTLDrop",
+            Self::TtlRecompress => "TTLRecompress",
+        }
+    }
 }
 
 /// How far a merge is.
@@ -55,6 +90,8 @@ pub struct MergeProgress {
     pub rows_read: AtomicU64,
     /// Bytes in memory of these.
     pub bytes_read: AtomicU64,
+    /// Rows that have expired.
+    pub rows_expired: AtomicU64,
     /// Rows that it has made of them.
     pub rows_written: AtomicU64,
     /// Bytes of its file so far.
@@ -71,12 +108,17 @@ impl MergeTree {
         self.replace_parts(&parts, &[], &[])
     }
 
-    /// Begins to rewrite parts of one partition, which follow each other, as one.
+    /// Begins to rewrite parts of one partition, which follow each other, as one. What has expired at the time `unix_s` goes.
     ///
     /// # Errors
     /// `NO_SUCH_DATA_PART`, `PART_IS_TEMPORARILY_LOCKED` for parts that are being merged, or with others or an INSERT under way between
     /// them, `BAD_ARGUMENTS` for parts of several partitions, and where parts cannot be read.
-    pub(crate) fn merge_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<PartMerge> {
+    pub(crate) fn merge_parts(
+        self: &Arc<Self>,
+        names: &[Arc<str>],
+        merge_type: MergeType,
+        unix_s: u32,
+    ) -> Result<PartMerge> {
         let obstacles = self.merging.obstacles();
         let lock = Arc::new(self.merging.lock(names)?);
         let mut parts = self.parts_named(names)?;
@@ -112,9 +154,11 @@ impl MergeTree {
             new: Arc::default(),
             began,
             progress: progress.clone(),
+            turn: self.ttl_turn(&parts, unix_s),
             lock,
         };
         Ok(PartMerge {
+            merge_type,
             scan: Arc::new(NoRows::default()),
             insertion: Arc::new(insertion),
             id,
@@ -165,18 +209,19 @@ impl MergeTree {
     }
 
     /// The parts that may become one each, run by run.
-    pub(crate) fn mergeable(&self) -> Vec<Vec<MergeablePart>> {
+    pub(crate) fn mergeable(&self, unix_s: u32) -> Vec<Vec<MergeablePart>> {
         let of = |part: &Arc<Part>| MergeablePart {
             name: part.file.name.clone(),
             partition_id: part.file.partition_id.clone(),
             bytes: part.file.bytes,
+            is_ttl_settled: self.is_ttl_settled(part, unix_s),
         };
         self.runs().iter().map(|run| run.iter().map(of).collect()).collect()
     }
 
     /// The background merge of at most so many bytes that is worth most; nothing where none is, or none may begin.
-    pub(crate) fn next_merge(&self, bytes_max: u64, now: Instant) -> Option<NextMerge> {
-        if self.parts.load().parts.len() < 2 {
+    pub(crate) fn next_merge(&self, bytes_max: u64, now: Instant, unix_s: u32) -> Option<NextMerge> {
+        if self.parts.load().parts.len() < 2 && self.ttl.elements.is_empty() {
             return None;
         }
         let bytes = self.merging.bytes_max(bytes_max.min(self.settings.merged_bytes_max), now)?;
@@ -185,6 +230,10 @@ impl MergeTree {
         let of_partition = |id: &Arc<str>| -> usize {
             self.parts.load().parts.iter().filter(|part| part.file.partition_id == *id).count()
         };
+        if let Some(merge) = self.next_ttl_merge(&runs, bytes, now, unix_s) {
+            let partition_parts = of_partition(&merge.0);
+            return Some(NextMerge { partition_parts, ..merge.1 });
+        }
         let limits = MergeLimits { bytes, rows: MERGED_ROWS_MAX, parts: MERGED_PARTS_MAX, base: BASE };
         let mut best: Option<(NextMerge, f64)> = None;
         let mut partition: Option<(Arc<str>, usize)> = None;
@@ -208,6 +257,7 @@ impl MergeTree {
                     parts: parts.iter().map(|part| part.file.name.clone()).collect(),
                     bytes: parts.iter().map(|part| part.file.bytes).sum(),
                     partition_parts,
+                    merge_type: MergeType::Regular,
                 };
                 best = Some((merge, score));
             }
@@ -216,6 +266,76 @@ impl MergeTree {
             self.merging.note_idle(changes, bytes, now + IDLE);
         }
         best.map(|(merge, _)| merge)
+    }
+
+    /// The same for the sake of the TTL, with its partition: parts that have expired come first, then rows, then files.
+    fn next_ttl_merge(
+        &self,
+        runs: &[Vec<Arc<Part>>],
+        bytes_max: u64,
+        now: Instant,
+        unix_s: u32,
+    ) -> Option<(Arc<str>, NextMerge)> {
+        if self.ttl.elements.is_empty() || self.merging.is_ttl_stopped() {
+            return None;
+        }
+        let merge = |run: &[Arc<Part>], range: std::ops::Range<usize>, merge_type: MergeType| {
+            let parts = run.get(range).unwrap_or_default();
+            let merge = NextMerge {
+                parts: parts.iter().map(|part| part.file.name.clone()).collect(),
+                // Nothing is read of parts that have expired.
+                bytes: if merge_type == MergeType::TtlDrop { 0 } else { parts.iter().map(|part| part.file.bytes).sum() },
+                partition_parts: 0,
+                merge_type,
+            };
+            Some((parts.first()?.file.partition_id.clone(), merge))
+        };
+        let expiring = |run: &[Arc<Part>], work: TtlWork| -> Vec<Expiring> {
+            let of = |part: &Arc<Part>| Expiring {
+                bytes: part.file.bytes,
+                due: self.ttl_due(part, work),
+                has_expired: self.has_expired(part, unix_s),
+            };
+            run.iter().map(of).collect()
+        };
+        for run in runs {
+            if let Some(range) = select_expired(&expiring(run, TtlWork::Expire), MERGED_PARTS_MAX) {
+                return merge(run, range, MergeType::TtlDrop);
+            }
+        }
+        for (work, merge_type) in
+            [(TtlWork::Expire, MergeType::TtlDelete), (TtlWork::Recompress, MergeType::TtlRecompress)]
+        {
+            if work == TtlWork::Expire && self.settings.ttl_only_drop_parts {
+                continue;
+            }
+            for run in runs {
+                let Some(first) = run.first() else { continue };
+                if !self.merging.may_expire(&first.file.partition_id, work, now) {
+                    continue;
+                }
+                if let Some(range) = select_due(&expiring(run, work), unix_s, bytes_max, MERGED_PARTS_MAX) {
+                    return merge(run, range, merge_type);
+                }
+            }
+        }
+        None
+    }
+
+    /// Notes that a merge of a partition begins: one for the sake of the TTL keeps the next one waiting.
+    pub(crate) fn note_merge(&self, merge_type: MergeType, partition_id: &Arc<str>, now: Instant) {
+        let (work, timeout) = match merge_type {
+            MergeType::Regular | MergeType::TtlDrop => return,
+            MergeType::TtlDelete => (TtlWork::Expire, self.settings.merge_with_ttl_timeout),
+            MergeType::TtlRecompress => (TtlWork::Recompress, self.settings.merge_with_recompression_ttl_timeout),
+        };
+        let rest = std::time::Duration::from_secs(timeout.min(TTL_REST_MAX_S));
+        self.merging.note_ttl_merge(partition_id, work, now, now + rest);
+    }
+
+    /// `SYSTEM STOP TTL MERGES` and `START TTL MERGES`.
+    pub(crate) fn stop_ttl_merges(&self, is_stopped: bool) {
+        self.merging.stop_ttl(is_stopped);
     }
 
     /// A background merge of parts of so many bytes begins; `None` where none may.
@@ -254,6 +374,19 @@ impl MergeTree {
         names.iter().map(find).collect()
     }
 
+    /// Shows an exchange that is committed.
+    pub(super) fn show_exchange(&self, old: &[Arc<Part>], new: &[Arc<Part>]) {
+        new.iter().for_each(|part| part.settle());
+        self.parts.rcu(|set| PartSet::new(replaced(&set.parts, old, new), &self.identity));
+        old.iter().for_each(|part| part.retire());
+        new.iter().for_each(|part| part.let_go());
+        self.merging.note_change();
+        if old.is_empty() {
+            new.iter().for_each(|part| self.note_part(part, PartEventKind::NewPart));
+        }
+        old.iter().for_each(|part| self.note_part(part, PartEventKind::RemovePart));
+    }
+
     /// Commits the exchange, then shows it. `needless` are further files that nobody needs after it.
     ///
     /// # Errors
@@ -261,19 +394,9 @@ impl MergeTree {
     pub(super) fn replace_parts(&self, old: &[Arc<Part>], new: &[Arc<Part>], needless: &[String]) -> Result<()> {
         let recorded: Vec<_> = new.iter().map(|part| new_part(part)).collect();
         let names: Vec<Arc<str>> = old.iter().map(|part| part.file.name.clone()).collect();
-        let publish = || {
-            new.iter().for_each(|part| part.settle());
-            self.parts.rcu(|set| PartSet::new(replaced(&set.parts, old, new), &self.identity));
-            old.iter().for_each(|part| part.retire());
-            new.iter().for_each(|part| part.let_go());
-            self.merging.note_change();
-            if old.is_empty() {
-                new.iter().for_each(|part| self.note_part(part, PartEventKind::NewPart));
-            }
-            old.iter().for_each(|part| self.note_part(part, PartEventKind::RemovePart));
-        };
         let exchange = PartExchange { old: &names, new: &recorded, needless_files: needless };
-        self.catalog.exchange_parts(self.table_id, &exchange, publish).inspect_err(|error| {
+        let publish = || self.show_exchange(old, new);
+        self.catalog.exchange_parts(&[(self.table_id, exchange)], publish).inspect_err(|error| {
             if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {
                 // The catalog may list them after all: the next start finds out.
                 new.iter().for_each(|part| part.keep_in_doubt());
@@ -334,6 +457,8 @@ struct Replacement {
     new: Arc<OnceLock<UnwrittenPart>>,
     began: Instant,
     progress: Arc<MergeProgress>,
+    /// How it applies the TTL.
+    turn: Option<TtlTurn>,
     /// Dropped last.
     lock: Arc<MergeLock>,
 }
@@ -346,6 +471,7 @@ impl Insertion for Replacement {
             old: self.old.clone(),
             new: self.new.clone(),
             progress: self.progress.clone(),
+            turn: self.turn.clone(),
             lock: self.lock.clone(),
         }))
     }
@@ -358,8 +484,10 @@ impl Insertion for Replacement {
         let rows: u64 = self.old.iter().map(|part| part.rows).sum();
         let made: u64 = new.iter().map(|part| part.rows).sum();
         let read = self.progress.rows_read.load(Ordering::Acquire);
-        if read != rows || self.table.rule.is_none() && made != rows {
-            let message = format!("a merge of {rows} rows that read {read} and made {made} of them");
+        let expired = self.progress.rows_expired.load(Ordering::Acquire);
+        let makes_fewer = self.table.rule.is_some() || self.turn.is_some() && self.table.groups_rows();
+        if read != rows || !makes_fewer && made + expired != rows {
+            let message = format!("a merge of {rows} rows that read {read}, let {expired} expire and made {made} of them");
             return Err(Error::logical(message));
         }
         let began = Instant::now();
@@ -386,6 +514,7 @@ struct MergeWriter {
     old: Vec<Arc<Part>>,
     new: Arc<OnceLock<UnwrittenPart>>,
     progress: Arc<MergeProgress>,
+    turn: Option<TtlTurn>,
     /// Dropped last.
     lock: Arc<MergeLock>,
 }
@@ -399,9 +528,9 @@ impl InsertWriter for MergeWriter {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
-        let Self { table, name, old, new, progress, lock } = *self;
+        let Self { table, name, old, new, progress, turn, lock } = *self;
         Ok(Some(Box::pin(async move {
-            let Some(unwritten) = write_merged(&table, &name, &old, &progress).await? else { return Ok(()) };
+            let Some(unwritten) = write_merged(&table, &name, &old, turn, &progress).await? else { return Ok(()) };
             count(ProfileEvent::MergedRows, progress.rows_read.load(Ordering::Relaxed));
             count(ProfileEvent::MergedUncompressedBytes, progress.bytes_read.load(Ordering::Relaxed));
             count(ProfileEvent::MergeWrittenRows, unwritten.part.rows);

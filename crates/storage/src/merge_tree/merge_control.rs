@@ -11,6 +11,8 @@ use squall_runtime::CurrentMetric;
 use squall_runtime::current_metrics::MetricGuard;
 use squall_types::{Error, ErrorCode, Result};
 
+use super::ttl_range::TtlWork;
+
 /// How long after a failure background merges of the size that failed are not tried again: doubled with each further failure.
 const BACKOFF_MIN: Duration = Duration::from_secs(2);
 /// The longest.
@@ -38,6 +40,10 @@ struct State {
     holds: usize,
     /// `SYSTEM STOP MERGES`.
     is_stopped: bool,
+    /// `SYSTEM STOP TTL MERGES`.
+    is_ttl_stopped: bool,
+    /// Until when a partition is left alone after a merge for the sake of the TTL.
+    ttl_rests: HashMap<(Arc<str>, TtlWork), Instant>,
     /// What cancels each background merge that runs.
     running: HashMap<u64, Cancel>,
     next_merge: u64,
@@ -107,6 +113,35 @@ impl MergeControl {
         if is_stopped {
             self.cancel();
         }
+        self.note_change();
+    }
+
+    /// `SYSTEM STOP TTL MERGES` and `START TTL MERGES`.
+    pub(super) fn stop_ttl(&self, is_stopped: bool) {
+        self.state.lock().is_ttl_stopped = is_stopped;
+        self.note_change();
+    }
+
+    pub(super) fn is_ttl_stopped(&self) -> bool {
+        self.state.lock().is_ttl_stopped
+    }
+
+    /// Whether a merge of a partition for the sake of the TTL may begin.
+    pub(super) fn may_expire(&self, partition_id: &Arc<str>, work: TtlWork, now: Instant) -> bool {
+        let state = self.state.lock();
+        state.ttl_rests.get(&(partition_id.clone(), work)).is_none_or(|until| *until <= now)
+    }
+
+    /// Notes that one has begun: the next may at `until`.
+    pub(super) fn note_ttl_merge(&self, partition_id: &Arc<str>, work: TtlWork, now: Instant, until: Instant) {
+        let mut state = self.state.lock();
+        state.ttl_rests.retain(|_, until| *until > now);
+        state.ttl_rests.insert((partition_id.clone(), work), until);
+    }
+
+    /// The TTL has changed: what was merged for its sake does not count.
+    pub(super) fn forget_ttl_merges(&self) {
+        self.state.lock().ttl_rests.clear();
         self.note_change();
     }
 

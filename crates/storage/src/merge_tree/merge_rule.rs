@@ -304,7 +304,7 @@ async fn folding(sorted: &Sorted<'_>, folds: &[Fold], drops_zeros: bool, pieces:
 }
 
 /// A column as functions take it.
-fn computed(column: &Column) -> Column {
+pub(super) fn computed(column: &Column) -> Column {
     let data_type = column.data_type().computed();
     column.clone().with_type(data_type)
 }
@@ -324,7 +324,7 @@ fn elements(column: &Column) -> Result<Vec<Column>> {
 }
 
 /// A result as the type that its column has.
-fn as_type(column: Column, data_type: &DataType) -> Result<Column> {
+pub(super) fn as_type(column: Column, data_type: &DataType) -> Result<Column> {
     let wanted = data_type.computed();
     let column = match *column.data_type() == wanted || matches!(wanted, DataType::AggregateFunction(_)) {
         true => column,
@@ -334,7 +334,7 @@ fn as_type(column: Column, data_type: &DataType) -> Result<Column> {
 }
 
 /// Some rows of a block.
-async fn taken(block: &Block, rows: Vec<u32>, pieces: &mut Pieces) -> Result<Block> {
+pub(super) async fn taken(block: &Block, rows: Vec<u32>, pieces: &mut Pieces) -> Result<Block> {
     if rows.len() == block.rows() && rows.is_sorted() {
         return Ok(block.clone());
     }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow_array::ArrayRef;
-use squall_planner::KeyExpression;
 use squall_runtime::Pieces;
-use squall_types::{Block, Column, Result};
+use squall_types::{Block, Result};
 
 use super::MergeTree;
 use super::insertion::concat;
@@ -18,13 +17,11 @@ use super::part::Part;
 use super::part_encoder::PartEncoder;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, own_rows, write_encoded};
-use super::sorting::SortedKeys;
-use crate::evaluate::evaluate;
+use super::ttl::{TtlStage, TtlTurn};
+use super::whole_keys::{WholeKeys, keys};
 
 /// A row group ends at so many bytes in memory, however few its rows are.
 const GROUP_BYTES_MAX: usize = 256 << 20;
-/// Rows that a rule is applied to at once.
-const RULED_ROWS: usize = 65_536;
 /// Columns of at most so many bytes go into the cache.
 const REMEMBERED_BYTES_MAX: usize = 256 << 20;
 
@@ -36,13 +33,23 @@ pub(super) async fn write_merged(
     table: &Arc<MergeTree>,
     name: &PartName,
     parts: &[Arc<Part>],
+    turn: Option<TtlTurn>,
     progress: &MergeProgress,
 ) -> Result<Option<UnwrittenPart>> {
+    if let Some(turn) = &turn
+        && parts.iter().all(|part| table.has_expired(part, turn.now))
+    {
+        let rows = parts.iter().map(|part| part.rows).sum();
+        progress.rows_read.store(rows, Ordering::Relaxed);
+        progress.rows_expired.store(rows, Ordering::Relaxed);
+        return Ok(None);
+    }
     let mut pieces = Pieces::begin();
     let mut rows = MergedRows::new(table, parts)?;
+    let mut stage = turn.as_ref().map(|turn| TtlStage::new(table, turn));
     let mut groups = RowGroups {
         table: table.clone(),
-        encoder: PartEncoder::new(table, name, &table.indices),
+        encoder: PartEncoder::new(table, name, &table.indices, turn)?,
         blocks: Vec::new(),
         rows: 0,
         bytes: 0,
@@ -50,25 +57,42 @@ pub(super) async fn write_merged(
         arrays: parts.iter().any(|part| part.is_hot()).then(Vec::new),
         remembered: 0,
     };
-    let mut ruled = table.rule.clone().map(|rule| Ruled { rule, blocks: Vec::new(), rows: 0, last_run: 0 });
-    while let Some(block) = rows.next(&mut pieces).await? {
-        progress.rows_read.fetch_add(block.rows() as u64, Ordering::Relaxed);
-        progress.bytes_read.fetch_add(block.value_bytes() as u64, Ordering::Relaxed);
-        let block = match &mut ruled {
-            Some(ruled) => ruled.push(table, block, &mut pieces).await?,
-            None => Some(block),
+    let mut ruled = table.rule.clone().map(|rule| Ruled { rule, waiting: WholeKeys::new(usize::MAX) });
+    loop {
+        let next = rows.next(&mut pieces).await?;
+        let is_last = next.is_none();
+        let block = match next {
+            Some(block) => {
+                progress.rows_read.fetch_add(block.rows() as u64, Ordering::Relaxed);
+                progress.bytes_read.fetch_add(block.value_bytes() as u64, Ordering::Relaxed);
+                match &mut ruled {
+                    Some(ruled) => ruled.push(table, block, &mut pieces).await?,
+                    None => Some(block),
+                }
+            }
+            None => match ruled.take() {
+                Some(ruled) => ruled.finish(table, &mut pieces).await?,
+                None => None,
+            },
         };
-        if let Some(block) = block {
+        let mut made = Vec::new();
+        match (&mut stage, block) {
+            (Some(stage), Some(block)) => made.extend(stage.push(block, &mut pieces).await?),
+            (None, block) => made.extend(block),
+            (Some(_), None) => {}
+        }
+        if let Some(stage) = stage.as_mut().filter(|_| is_last) {
+            made.extend(stage.finish(&mut pieces).await?);
+            progress.rows_expired.store(stage.expired, Ordering::Relaxed);
+        }
+        for block in made {
             groups.push(block, &mut pieces).await?;
         }
         progress.rows_written.store(groups.encoder.rows() as u64, Ordering::Relaxed);
         progress.bytes_written.store(groups.encoder.bytes(), Ordering::Relaxed);
-    }
-    if let Some(block) = match ruled {
-        Some(ruled) => ruled.finish(table, &mut pieces).await?,
-        None => None,
-    } {
-        groups.push(block, &mut pieces).await?;
+        if is_last {
+            break;
+        }
     }
     groups.finish(name, &mut pieces).await
 }
@@ -76,53 +100,31 @@ pub(super) async fn write_merged(
 /// Merged rows that wait until all rows with their key are there.
 struct Ruled {
     rule: MergeRule,
-    blocks: Vec<Block>,
-    rows: usize,
-    /// Rows of the last key when they were looked at last.
-    last_run: usize,
+    waiting: WholeKeys,
 }
 
 impl Ruled {
     /// Adds rows; gives what became of those whose keys are complete.
     async fn push(&mut self, table: &MergeTree, block: Block, pieces: &mut Pieces) -> Result<Option<Block>> {
-        self.rows += block.rows();
-        self.blocks.push(block);
-        if self.rows < RULED_ROWS.max(2 * self.last_run) {
-            return Ok(None);
+        match self.waiting.push(table, block, pieces).await? {
+            Some(complete) => self.apply(table, complete, pieces).await.map(Some),
+            None => Ok(None),
         }
-        let block = concat(&table.identity.stored, std::mem::take(&mut self.blocks), pieces).await?;
-        let keys = SortedKeys::new(&keys(table, &block)?, block.rows(), pieces).await?;
-        let complete = keys.count_before(0, &keys, block.rows() - 1, false);
-        self.last_run = block.rows() - complete;
-        self.rows = self.last_run;
-        self.blocks.push(block.slice(complete, self.last_run));
-        if complete == 0 {
-            return Ok(None);
-        }
-        self.apply(table, block.slice(0, complete), pieces).await.map(Some)
     }
 
     /// What becomes of the rows that are left.
     async fn finish(mut self, table: &MergeTree, pieces: &mut Pieces) -> Result<Option<Block>> {
-        let blocks = std::mem::take(&mut self.blocks);
-        if blocks.is_empty() {
-            return Ok(None);
+        match self.waiting.finish(table, pieces).await? {
+            Some(left) => self.apply(table, left, pieces).await.map(Some),
+            None => Ok(None),
         }
-        let block = concat(&table.identity.stored, blocks, pieces).await?;
-        self.apply(table, block, pieces).await.map(Some)
     }
 
     async fn apply(&self, table: &MergeTree, block: Block, pieces: &mut Pieces) -> Result<Block> {
-        let keys = keys(table, &block)?;
+        let keys = keys(table, &block, usize::MAX)?;
         let places: Vec<usize> = (0..block.columns().len()).collect();
         self.rule.apply(block, &places, &keys, MergeFor::Part, pieces).await
     }
-}
-
-/// The sorting key.
-fn keys(table: &MergeTree, block: &Block) -> Result<Vec<Column>> {
-    let value = |key: &KeyExpression| evaluate(&key.expression, block, &table.identity.stored_positions);
-    table.identity.definition.sorting_key.iter().map(value).collect()
 }
 
 /// Rows on their way into row groups.

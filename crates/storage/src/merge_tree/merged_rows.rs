@@ -135,7 +135,7 @@ fn sorting_keys(table: &MergeTree, block: &Block) -> Result<Vec<Column>> {
 }
 
 /// A block's rows in order, rows of equal keys as they came.
-async fn sorted(table: &MergeTree, block: Block, pieces: &mut Pieces) -> Result<Block> {
+pub(super) async fn sorted(table: &MergeTree, block: Block, pieces: &mut Pieces) -> Result<Block> {
     let Some(order) = sorted_positions(&sorting_keys(table, &block)?, block.rows(), pieces).await? else {
         return Ok(block);
     };

@@ -14,6 +14,7 @@ mod indexed_scan;
 mod insertion;
 mod key_runs;
 mod key_search;
+mod linked;
 mod mapped_scan;
 mod merge;
 mod merge_control;
@@ -43,7 +44,11 @@ mod skip_index;
 mod sorting;
 mod string_chunk;
 mod table_directory;
+mod ttl;
+mod ttl_range;
+mod ttl_selection;
 mod value_chunk;
+mod whole_keys;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -53,7 +58,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use squall_planner::{ColumnDescription, Constraint, Expression, KeyExpression, TableDefinition, TableMetadata};
+use squall_planner::{ColumnDescription, Constraint, Expression, KeyExpression, TableDefinition, TableMetadata, TableTtl};
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
 use squall_types::{DataType, Error, ErrorCode, Result, Settings, Value};
@@ -90,9 +95,10 @@ pub(crate) use detached::{DETACHING, free_name};
 pub use detached::{DetachedPart, PartSelection};
 pub use insertion::PreparedParts;
 pub(crate) use merge::NextMerge;
-pub use merge::{MergeProgress, MergeablePart};
+pub use merge::{MergeProgress, MergeType, MergeablePart};
 pub use merge_control::{BackgroundTurn, MergeHold};
 pub use merge_selection::{Candidate, MergeLimits, select};
+pub use ttl_selection::{Expiring, select_due, select_expired};
 pub(crate) use parquet_layout::{LAKE_UUID, LakeColumn, is_same_in_lake, lake_columns, lake_fields};
 pub(crate) use part_footer::{PartFooter, part_of_file};
 pub(crate) use part_name::PartName;
@@ -126,6 +132,8 @@ pub(crate) struct MergeTree {
     indices: Vec<Arc<SkipIndex>>,
     /// What becomes of rows with equal keys.
     rule: Option<MergeRule>,
+    /// What expires.
+    ttl: TableTtl,
     directory: Arc<TableDirectory>,
     catalog: Arc<Catalog>,
     cache: Arc<ColumnCache>,
@@ -289,6 +297,7 @@ impl MergeTree {
         let settings = MergeTreeSettings::new(definition)?;
         let schema = Arc::new(PartSchema::of(&identity, settings.ratio_of_defaults)?);
         let rule = MergeRule::of(&identity)?;
+        let ttl = binding.ttl(definition)?;
         let schemas = PartSchemas::new(&schema, stored_schemas, settings.ratio_of_defaults)?;
         let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
         let pruning_keys = primary_key.iter().chain(&definition.partition_key).cloned().collect();
@@ -331,6 +340,7 @@ impl MergeTree {
             pruning_keys,
             primary_key,
             rule,
+            ttl,
             directory,
             catalog,
             cache,
@@ -365,6 +375,8 @@ impl MergeTree {
         } else {
             Arc::new(PartSchema::of(&identity, settings.ratio_of_defaults)?)
         };
+        let ttl = self.binding.ttl(&identity.definition)?;
+        self.merging.forget_ttl_merges();
         self.schemas.lock().present(schema.clone());
         let definition = &identity.definition;
         let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
@@ -386,6 +398,7 @@ impl MergeTree {
             parts: self.parts.clone(),
             merging: self.merging.clone(),
             rule: MergeRule::of(&identity)?,
+            ttl,
             identity,
         }))
     }
@@ -618,6 +631,8 @@ impl Table for MergeTreeTable {
             bytes_on_disk: part.file.bytes,
             marks: part.description.primary_index.granules() as u64,
             path: part.file.path.clone(),
+            ttl: self.live.part_ttl(part),
+            codec: self.live.codec_of(part),
             times: time_column.and_then(|column| times(identity, part, column)),
         };
         self.parts.parts.iter().map(info).collect()

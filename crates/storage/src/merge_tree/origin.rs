@@ -128,8 +128,7 @@ impl PartColumns {
         for origin in Origin::ALL {
             let is_taken = columns.iter().any(|column| &*column.name == origin.name());
             let Some(data_type) = origin.data_type(table).filter(|_| !is_taken) else { continue };
-            let name = origin.name().into();
-            columns.push(ColumnDescription { name, data_type, default: None, comment: "".into(), codec: None });
+            columns.push(ColumnDescription::new(origin.name(), data_type));
             origins.push(origin);
         }
         Self { table: table.whole(), columns, origins }

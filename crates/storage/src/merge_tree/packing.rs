@@ -15,6 +15,18 @@ pub(super) struct Packing {
     pub(super) encoding: Option<Encoding>,
 }
 
+/// Parquet's word for a codec, which may leave it to the table's.
+pub(super) fn in_parquet(codec: ColumnCompression, default: Compression) -> Result<Compression> {
+    Ok(match codec {
+        ColumnCompression::Default => default,
+        ColumnCompression::None => Compression::UNCOMPRESSED,
+        ColumnCompression::Lz4 => Compression::LZ4_RAW,
+        ColumnCompression::Zstd(level) => {
+            Compression::ZSTD(ZstdLevel::try_new(level).map_err(|error| Error::logical(error.to_string()))?)
+        }
+    })
+}
+
 /// The packing of each stored column; `default` compresses those that do not say.
 pub(super) fn packings(identity: &TableIdentity, default: Compression) -> Result<Vec<Packing>> {
     let columns = identity.definition.columns.iter().zip(&identity.stored_positions);
@@ -22,14 +34,7 @@ pub(super) fn packings(identity: &TableIdentity, default: Compression) -> Result
     let packing = |codec: Option<&str>, data_type| {
         let Some(codec) = codec else { return Ok(Packing { compression: default, encoding: None }) };
         let codec = ColumnCodec::parse(codec, data_type)?;
-        let compression = match codec.compression {
-            ColumnCompression::Default => default,
-            ColumnCompression::None => Compression::UNCOMPRESSED,
-            ColumnCompression::Lz4 => Compression::LZ4_RAW,
-            ColumnCompression::Zstd(level) => {
-                Compression::ZSTD(ZstdLevel::try_new(level).map_err(|error| Error::logical(error.to_string()))?)
-            }
-        };
+        let compression = in_parquet(codec.compression, default)?;
         let encoding = codec.packing.map(|packing| match packing {
             ColumnPacking::Deltas => Encoding::DELTA_BINARY_PACKED,
             ColumnPacking::SplitBytes => Encoding::BYTE_STREAM_SPLIT,

@@ -30,6 +30,7 @@ use super::chunk_decoder::{BATCH_ROWS, ChunkDecoder};
 use super::part_description::{FileRange, PartDescription};
 use super::part_schema::PartSchema;
 use super::skip_index::{IndexDescription, Wanted, decode_page};
+use super::part_writer::write_error;
 use super::table_directory::TableDirectory;
 use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache, DecodeChunk};
 use crate::disk::OpenFile;
@@ -292,13 +293,32 @@ impl Part {
         }
     }
 
+    /// Gives its file a second name.
+    ///
+    /// # Errors
+    /// Where that cannot be written.
+    pub(crate) fn link_to(&self, path: &Path) -> Result<()> {
+        let disk = self.directory.disk();
+        let linked = match disk.link(&self.file.path, path) {
+            // Committed, and not called so yet.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => disk.link(&self.temporary_path(), path),
+            linked => linked,
+        };
+        linked.map_err(|error| write_error(path, &error))
+    }
+
+    /// What its file is called until the commit, and perhaps for a moment after it.
+    fn temporary_path(&self) -> PathBuf {
+        self.directory.temporary(&self.file.path)
+    }
+
     /// The file, to read what the description tells of.
     fn opened(&self) -> Result<Box<dyn OpenFile>> {
         let disk = self.directory.disk();
         let opened = match disk.open(&self.file.path) {
             // Committed, and not called so yet.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                disk.open(&self.directory.temporary(&self.file.path))
+                disk.open(&self.temporary_path())
             }
             opened => opened,
         };

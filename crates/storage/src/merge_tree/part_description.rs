@@ -7,12 +7,13 @@ use squall_types::integer::{I256, Integer, U256};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
 use super::skip_index::{IndexDescription, IndexPage};
+use super::ttl_range::TtlRange;
 use crate::key_condition::ValueRange;
 
 /// The first byte of a blob without indexes.
 const VERSION: u8 = 1;
-/// The first byte of one that ends with indexes.
-const VERSION_WITH_INDICES: u8 = 2;
+/// The first byte of one that ends with skip indexes, then with what the part knows of its table's TTL; either may be none.
+const VERSION_WITH_EXTRAS: u8 = 2;
 
 /// A part's description. Without one there are no rows.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,8 @@ pub(crate) struct PartDescription {
     pub(crate) primary_index: PrimaryIndex,
     /// Skip indexes that the part has.
     pub(crate) indices: Vec<IndexDescription>,
+    /// By the elements of the TTL that the table had when the part was written.
+    pub(crate) ttl: Vec<TtlRange>,
 }
 
 /// One row group.
@@ -80,7 +83,8 @@ impl PartDescription {
 
     /// The blob.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![if self.indices.is_empty() { VERSION } else { VERSION_WITH_INDICES }];
+        let has_extras = !self.indices.is_empty() || !self.ttl.is_empty();
+        let mut out = vec![if has_extras { VERSION_WITH_EXTRAS } else { VERSION }];
         put_number(&mut out, self.granularity as u64);
         put_range(&mut out, self.footer);
         put_number(&mut out, self.row_groups.len() as u64);
@@ -100,7 +104,7 @@ impl PartDescription {
             put_number(&mut out, key.rows() as u64);
             (0..key.rows()).for_each(|row| put_value(&mut out, Some(&key.value(row))));
         }
-        if !self.indices.is_empty() {
+        if has_extras {
             put_number(&mut out, self.indices.len() as u64);
         }
         for index in &self.indices {
@@ -114,6 +118,10 @@ impl PartDescription {
                 put_range(&mut out, page.at);
                 put_number(&mut out, page.entries as u64);
             }
+        }
+        if has_extras {
+            put_number(&mut out, self.ttl.len() as u64);
+            self.ttl.iter().for_each(|range| put_ttl(&mut out, range));
         }
         out
     }
@@ -174,6 +182,15 @@ fn put_range(out: &mut Vec<u8>, range: FileRange) {
     out.extend_from_slice(&range.checksum.to_le_bytes());
 }
 
+fn put_ttl(out: &mut Vec<u8>, range: &TtlRange) {
+    put_number(out, range.key.len() as u64);
+    out.extend_from_slice(range.key.as_bytes());
+    put_number(out, range.min.into());
+    put_number(out, range.max.into());
+    out.push(u8::from(range.is_whole) | u8::from(range.due.is_some()) << 1);
+    put_number(out, range.due.unwrap_or(0).into());
+}
+
 fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
     match value {
         Some(Value::Bool(value)) => out.extend([1, u8::from(*value)]),
@@ -218,9 +235,9 @@ struct Decoder<'a> {
 
 impl Decoder<'_> {
     fn description(mut self, keys: &[DataType], columns: usize) -> Option<PartDescription> {
-        let has_indices = match self.byte()? {
+        let has_extras = match self.byte()? {
             VERSION => false,
-            VERSION_WITH_INDICES => true,
+            VERSION_WITH_EXTRAS => true,
             _ => return None,
         };
         let granularity = usize::try_from(self.number()?).ok().filter(|granularity| *granularity > 0)?;
@@ -240,10 +257,12 @@ impl Decoder<'_> {
             return None;
         }
         let keys = keys.iter().map(|data_type| self.key(data_type)).collect::<Option<Vec<_>>>()?;
-        let count = if has_indices { self.count()? } else { 0 };
+        let count = if has_extras { self.count()? } else { 0 };
         let indices = (0..count).map(|_| self.index()).collect::<Option<Vec<_>>>()?;
+        let ranges = if has_extras { self.count()? } else { 0 };
+        let ttl = (0..ranges).map(|_| self.ttl()).collect::<Option<Vec<_>>>()?;
         let primary_index = PrimaryIndex { keys };
-        let description = PartDescription { granularity, row_groups, footer, primary_index, indices };
+        let description = PartDescription { granularity, row_groups, footer, primary_index, indices, ttl };
         let granules = description.rows().div_ceil(granularity);
         let is_whole = description.primary_index.keys.iter().all(|key| key.rows() == granules + 1);
         (is_whole && self.blob.is_empty()).then_some(description)
@@ -262,6 +281,15 @@ impl Decoder<'_> {
             pages.push(IndexPage { at: self.range()?, entries: usize::try_from(self.number()?).ok()? });
         }
         Some(IndexDescription { name, identity, bytes, pages })
+    }
+
+    fn ttl(&mut self) -> Option<TtlRange> {
+        let length = self.count()?;
+        let key = std::str::from_utf8(self.bytes(length)?).ok()?.into();
+        let (min, max) = (self.number()?.try_into().ok()?, self.number()?.try_into().ok()?);
+        let flags = self.byte()?;
+        let due = self.number()?.try_into().ok().filter(|_| flags & 2 != 0);
+        Some(TtlRange { key, min, max, is_whole: flags & 1 != 0, due })
     }
 
     fn chunk(&mut self) -> Option<ChunkDescription> {
@@ -369,6 +397,10 @@ mod tests {
             footer: FileRange { offset: 1 << 40, length: 9, checksum: 1 },
             primary_index: PrimaryIndex { keys: vec![key.finish().unwrap()] },
             indices: Vec::new(),
+            ttl: vec![
+                TtlRange { key: "t + 1".into(), min: 7, max: u32::MAX, is_whole: true, due: Some(9) },
+                TtlRange { key: "x: t".into(), ..TtlRange::default() },
+            ],
         }
     }
 

@@ -20,9 +20,12 @@ use super::dictionary_chunk::{append_dictionary, append_one_row, leaves_of, one_
 use super::part_bytes::PartBytes;
 use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
 use super::part_footer;
+use super::packing::{Packing, in_parquet, packings};
 use super::part_name::PartName;
 use super::skip_index::{EncodedIndex, IndexBuilders, IndexDescription, IndexPage, SkipIndex};
 use super::sorting::plain_array;
+use super::ttl::TtlTurn;
+use super::ttl_range::TtlRanges;
 use super::value_chunk::{Leaf, append_values};
 use crate::evaluate::evaluate;
 use crate::key_condition::ValueRange;
@@ -46,6 +49,9 @@ pub(super) struct PartEncoder {
     /// The same at the last row so far.
     last: Vec<Column>,
     indices: IndexBuilders,
+    /// How each stored column lies in the file.
+    packings: Vec<Packing>,
+    ttl: TtlRanges,
 }
 
 /// What an encoder has made.
@@ -57,11 +63,34 @@ pub(super) struct EncodedPart {
 }
 
 impl PartEncoder {
-    /// An encoder of a part with these skip indexes.
-    pub(super) fn new(table: &Arc<MergeTree>, name: &PartName, indices: &[Arc<SkipIndex>]) -> Self {
+    /// Of a part of a table with these skip indexes; `turn` is what its rows have been through.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` for a codec that Parquet does not have.
+    pub(super) fn new(
+        table: &Arc<MergeTree>,
+        name: &PartName,
+        indices: &[Arc<SkipIndex>],
+        turn: Option<TtlTurn>,
+    ) -> Result<Self> {
         let (table, name) = (table.clone(), name.clone());
+        let packings = match turn.as_ref().and_then(|turn| turn.recompression) {
+            Some(codec) => packings(&table.identity, in_parquet(codec, table.settings.compression)?)?,
+            None => table.packings.clone(),
+        };
+        let ttl = TtlRanges::new(&table, turn);
         let indices = IndexBuilders::new(indices, table.settings.index_granularity);
-        Self { table, name, file: None, row_groups: Vec::new(), marks: Vec::new(), last: Vec::new(), indices }
+        Ok(Self {
+            table,
+            name,
+            file: None,
+            row_groups: Vec::new(),
+            marks: Vec::new(),
+            last: Vec::new(),
+            indices,
+            packings,
+            ttl,
+        })
     }
 
     /// Appends rows, in the order of the sorting key, as a row group. All row groups but the last have whole granules. Gives the columns as
@@ -87,12 +116,13 @@ impl PartEncoder {
         drop(keys);
         pieces.pause().await;
         self.indices.append(block, positions, pieces).await?;
+        self.ttl.add(&table, block, pieces).await?;
         let at = self.row_groups.len();
         let (writer, factory) = match &mut self.file {
             Some(file) => file,
             none => {
                 let file_type = layout.file_schema.root_schema_ptr();
-                let properties = Arc::new(properties(&table, block));
+                let properties = Arc::new(properties(&table, &self.packings, block));
                 let writer =
                     SerializedFileWriter::new(PartBytes::default(), file_type, properties).map_err(parquet_bug)?;
                 let factory = ArrowRowGroupWriterFactory::new(&writer, layout.arrow_schema.clone());
@@ -105,7 +135,8 @@ impl PartEncoder {
         for column in 0..layout.arrow_schema.fields().len() {
             let values =
                 block.columns().get(column).ok_or_else(|| Error::logical("a block without the table's columns"))?;
-            append_column(&table, &mut group, &mut encoders, column, values, pieces).await?;
+            let packing = self.packings.get(column).ok_or_else(|| Error::logical("a column without a packing"))?;
+            append_column(&table, *packing, &mut group, &mut encoders, (column, values), pieces).await?;
             if with_arrays {
                 arrays.push(values.to_array()?);
             }
@@ -149,6 +180,7 @@ impl PartEncoder {
             footer: FileRange::default(),
             primary_index,
             indices,
+            ttl: self.ttl.finish(&self.table),
         };
         for entry in part_footer::entries(&self.table.record.load(), &self.name, &description) {
             writer.append_key_value_metadata(entry);
@@ -198,10 +230,10 @@ pub(super) fn primary_index(keys: &[Column], rows: usize, granularity: usize) ->
 /// Encodes the leaves of one column, each with the next of `encoders` or without it.
 async fn append_column<W: Write + Send>(
     table: &MergeTree,
+    packing: Packing,
     group: &mut SerializedRowGroupWriter<'_, W>,
     encoders: &mut std::vec::IntoIter<ArrowColumnWriter>,
-    column: usize,
-    values: &Column,
+    (column, values): (usize, &Column),
     pieces: &mut Pieces,
 ) -> Result<()> {
     let layout = &table.schema.layout;
@@ -223,7 +255,6 @@ async fn append_column<W: Write + Send>(
     let field = layout.arrow_schema.field(column);
     let mut leaf_encoders: Vec<ArrowColumnWriter> = encoders.by_ref().take(leaves.len()).collect();
     let array = values.to_array()?;
-    let packing = table.packings.get(column).ok_or_else(|| Error::logical("a column without a packing"))?;
     if let ([leaf], None) = (leaves, packing.encoding) {
         let compression = packing.compression;
         if append_dictionary(group, leaf, &array, compression, pieces).await? {
@@ -262,7 +293,7 @@ pub(super) fn columns_entry(table: &MergeTree) -> String {
     types.collect::<Vec<String>>().join(", ")
 }
 
-fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
+fn properties(table: &MergeTree, packings: &[Packing], block: &Block) -> WriterProperties {
     let mut longest_string = 0;
     let mut builder = WriterProperties::builder()
         .set_compression(table.settings.compression)
@@ -276,7 +307,7 @@ fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
         .set_max_row_group_row_count(None)
         .set_key_value_metadata(Some(vec![KeyValue::new("squall.columns".to_owned(), columns_entry(table))]));
     for (column, data_type, leaf) in leaves(table) {
-        let packing = table.packings.get(column);
+        let packing = packings.get(column);
         if let Some(packing) = packing {
             builder = builder.set_column_compression(leaf.path().clone(), packing.compression);
         }

@@ -102,6 +102,11 @@ impl PartSchemas {
         self.0.insert(0, schema);
     }
 
+    /// Whether the table has had columns of these ids, names and types.
+    pub(super) fn has(&self, fields: &StoredFields, stored: &Schema) -> bool {
+        self.0.iter().any(|known| known.fields.ids == fields.ids && *known.stored == *stored)
+    }
+
     /// The schema of a part that comes from elsewhere. One that is not known gets a number below zero.
     ///
     /// # Errors

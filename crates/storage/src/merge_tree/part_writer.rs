@@ -124,7 +124,7 @@ pub(super) async fn write_part(
         }
     }
     let sorting_us = began.elapsed().as_micros() as u64;
-    let mut encoder = PartEncoder::new(table, name, indices);
+    let mut encoder = PartEncoder::new(table, name, indices, None)?;
     let group_rows = table.settings.row_group_rows();
     let mut arrays = Vec::new();
     for first in (0..block.rows()).step_by(group_rows) {

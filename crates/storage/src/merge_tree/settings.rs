@@ -22,6 +22,8 @@ const PARTS_TO_THROW_INSERT_DEFAULT: usize = 3000;
 const PARTS_TO_DELAY_INSERT_DEFAULT: usize = 1000;
 /// Bytes of parts that the background merges into one where the table does not say.
 const MERGED_BYTES_MAX_DEFAULT: u64 = 150 << 30;
+/// Seconds between merges of a partition for the sake of its TTL where the table does not say.
+const TTL_TIMEOUT_DEFAULT: u64 = 14_400;
 /// The same of tables of other engines that keep their rows in parts.
 const PARTS_OF_OTHERS_MAX: usize = 100_000;
 /// Above this share of defaults a chunk is held sparse where the table does not say.
@@ -48,6 +50,12 @@ pub(crate) struct MergeTreeSettings {
     pub(crate) merged_bytes_max: u64,
     /// `non_replicated_deduplication_window`: the INSERTs that the table remembers.
     pub(crate) deduplication_window: u64,
+    /// `merge_with_ttl_timeout`: seconds between merges of a partition for the sake of rows that expire.
+    pub(crate) merge_with_ttl_timeout: u64,
+    /// `merge_with_recompression_ttl_timeout`: the same for parts that are compressed anew.
+    pub(crate) merge_with_recompression_ttl_timeout: u64,
+    /// `ttl_only_drop_parts`: no merge is for the sake of some rows of a part.
+    pub(crate) ttl_only_drop_parts: bool,
     /// `default_compression_codec`: that of the files.
     pub(crate) compression: Compression,
     /// `ratio_of_defaults_for_sparse_serialization`: chunks of which a larger share are defaults are held sparse; none from 1 on.
@@ -153,6 +161,30 @@ static SETTINGS: [(SettingDescription, Read); 14] = [
     ),
     (
         described(
+            "merge_with_recompression_ttl_timeout",
+            SettingType::Int64,
+            "14400",
+            "Seconds between merges of a partition that compress parts anew as their TTL says.",
+        ),
+        |settings, value| {
+            settings.merge_with_recompression_ttl_timeout = number(value)? as u64;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "merge_with_ttl_timeout",
+            SettingType::Int64,
+            "14400",
+            "Seconds between merges of a partition that take expired rows and values out of parts.",
+        ),
+        |settings, value| {
+            settings.merge_with_ttl_timeout = number(value)? as u64;
+            Ok(())
+        },
+    ),
+    (
+        described(
             "min_delay_to_insert_ms",
             SettingType::UInt64,
             "10",
@@ -222,6 +254,18 @@ static SETTINGS: [(SettingDescription, Read); 14] = [
             }
         },
     ),
+    (
+        described(
+            "ttl_only_drop_parts",
+            SettingType::Bool,
+            "0",
+            "Whether the background takes only parts away all of whose rows have expired, and no rows out of others.",
+        ),
+        |settings, value| {
+            settings.ttl_only_drop_parts = number(value)? != 0;
+            Ok(())
+        },
+    ),
 ];
 
 const fn described(
@@ -262,6 +306,9 @@ impl MergeTreeSettings {
             min_delay_to_insert_ms: 10,
             merged_bytes_max: MERGED_BYTES_MAX_DEFAULT,
             deduplication_window: 0,
+            merge_with_ttl_timeout: TTL_TIMEOUT_DEFAULT,
+            merge_with_recompression_ttl_timeout: TTL_TIMEOUT_DEFAULT,
+            ttl_only_drop_parts: false,
             compression: Compression::LZ4_RAW,
             ratio_of_defaults: RATIO_OF_DEFAULTS_DEFAULT,
             add_minmax_index_for_numeric_columns: false,

@@ -11,13 +11,7 @@ use squall_storage::{Claim, Databases, PartMerge, PartWork, ScanRequest, Table, 
 use squall_types::{Block, Column, ColumnBuilder, DataType, Result, Schema, Value};
 
 pub fn columns(columns: &[(&str, &str)]) -> Vec<ColumnDescription> {
-    let column = |(name, data_type): &(&str, &str)| ColumnDescription {
-        name: (*name).into(),
-        data_type: DataType::parse(data_type).unwrap(),
-        default: None,
-        comment: "".into(),
-        codec: None,
-    };
+    let column = |(name, data_type): &(&str, &str)| ColumnDescription::new(*name, DataType::parse(data_type).unwrap());
     columns.iter().map(column).collect()
 }
 
@@ -27,6 +21,7 @@ pub fn definition(engine: &str, of: &[(&str, &str)], sorting_key: &[&str]) -> Ta
     TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        ttl: Vec::new(),
         columns,
         engine: engine.into(),
         engine_arguments: Vec::new(),

@@ -682,6 +682,10 @@ settings! {
     load_balancing: String as String = "random", "Accepted for compatibility: there are no replicas.";
     max_distributed_connections: u64 as UInt64 = "1024", "Accepted for compatibility: there are no distributed tables.";
     database_atomic_wait_for_drop_and_detach_synchronously: bool as Bool = "0", "Accepted for compatibility: DROP returns when the table is gone.";
+    allow_replace_partition_from_empty_source: bool as Bool = "0", "Whether REPLACE PARTITION may take a partition away because the other table has none.";
+    alter_partition_verbose_result: bool as Bool = "0", "Whether FREEZE and UNFREEZE answer with the parts that they were about.";
+    allow_suspicious_ttl_expressions: bool as Bool = "0", "Whether a TTL may be of no column, or of functions that are not deterministic.";
+    materialize_ttl_after_modify: bool as Bool = "1", "Whether ALTER TABLE … MODIFY TTL is applied to the parts that are there.";
     mutations_sync: u64 as UInt64 = "0", "Accepted for compatibility: there are no mutations that go on in the background.";
 }
 
