@@ -511,6 +511,7 @@ mod tests {
             default,
             comment: "".into(),
             codec: None,
+            ttl: None,
         };
         let default = ColumnDefault { kind: DefaultKind::Default, expression: "'x\ty'".into() };
         let text = columns_description(&[
