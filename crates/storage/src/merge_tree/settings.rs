@@ -72,7 +72,7 @@ pub(crate) struct MergeTreeSettings {
 type Read = fn(&mut MergeTreeSettings, &str) -> Result<()>;
 
 /// The settings that are implemented.
-static SETTINGS: [(SettingDescription, Read); 14] = [
+static SETTINGS: [(SettingDescription, Read); 17] = [
     (
         described(
             "add_minmax_index_for_numeric_columns",
