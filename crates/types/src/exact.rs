@@ -91,11 +91,15 @@ fn is_large(data_type: &DataType) -> bool {
     data_type.is_wide_integer() || data_type.is_decimal()
 }
 
-/// A number of which one side is wide or a decimal. A float beside a decimal is the decimal that it is cut to.
+/// A number of which one side is wide or a decimal. A float is a decimal where that is the same float again.
 fn exact_large(value: &Value, from: &DataType, to: &DataType, options: &CastOptions) -> Option<Value> {
     let accurate = CastOptions { mode: CastMode::Accurate, ..options.clone() };
     let converted = cast_value(value, from, to, &accurate).ok()?;
-    let is_same = from.is_float() || to.is_float() || converted.compare(value).is_eq();
+    let is_same = match (from.is_float(), to.is_float()) {
+        (true, _) => cast_value(&converted, to, from, options).ok()?.compare(value).is_eq(),
+        (_, true) => true,
+        _ => converted.compare(value).is_eq(),
+    };
     is_same.then_some(converted)
 }
 

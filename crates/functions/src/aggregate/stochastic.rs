@@ -161,16 +161,23 @@ impl Regression {
             }
             _ => &learnt.weights,
         };
-        let sum = sum(looked, features.clone());
-        let slope = match self.model {
-            Model::Linear => 2.0 * (target - sum),
-            Model::Logistic => target / ((sum * target).exp() + 1.0),
+        // As ClickHouse adds and multiplies, so that the last digits are the same.
+        let pairs = || looked.iter().zip(features.clone());
+        let constant = looked.last().copied().unwrap_or(0.0);
+        let (slope, divisor) = match self.model {
+            Model::Linear => {
+                (2.0 * pairs().fold(target - constant, |rest, (weight, feature)| rest - weight * feature), 1.0)
+            }
+            Model::Logistic => {
+                let sum = pairs().fold(constant, |sum, (weight, feature)| sum + weight * feature);
+                (target, (sum * target).exp() + 1.0)
+            }
         };
         if let Some(constant) = learnt.gradient.last_mut() {
-            *constant += slope;
+            *constant += slope / divisor;
         }
-        for ((gradient, weight), feature) in learnt.gradient.iter_mut().zip(looked).zip(features) {
-            *gradient += slope * feature - 2.0 * self.penalty * weight;
+        for ((gradient, weight), feature) in learnt.gradient.iter_mut().zip(looked).zip(features.clone()) {
+            *gradient += slope * feature / divisor - 2.0 * self.penalty * weight;
         }
         learnt.rows += 1;
         if learnt.rows == self.batch {

@@ -404,9 +404,18 @@ enum Failed {
     Null,
 }
 
+/// How many arguments say more of a type than the function's name does: digits, a time zone.
+fn parameters(to: &DataType) -> usize {
+    match to {
+        DataType::DateTime64(..) => 2,
+        DataType::DateTime(_) | DataType::Decimal(..) | DataType::Time64(_) => 1,
+        _ => 0,
+    }
+}
+
 /// `toXOrZero(text)`, `toXOrNull(text)`.
 fn parse(call: &Call<'_>, to: DataType, failed: Failed) -> Bound {
-    call.arguments(1..=3)?;
+    call.arguments(1..=1 + parameters(&to))?;
     let is_time = matches!(to, DataType::Date | DataType::DateTime(_));
     if failed == Failed::Null && is_time && (call.type_of(0).is_integer() || *call.type_of(0) == DataType::Bool) {
         check_conversion(call, &to, CastMode::OrNull)?;
@@ -491,7 +500,7 @@ fn or_value(column: &Column, value: &Value, rows: usize) -> Result<Column> {
 
 /// `toXOrDefault(value[, default])`.
 fn or_default(call: &Call<'_>, to: DataType) -> Bound {
-    call.arguments(1..=4)?;
+    call.arguments(1..=2 + parameters(&to))?;
     let options = options(call, CastMode::OrNull)?;
     let default_at = Some(call.arguments.len() - 1).filter(|at| *at > 0 && call.type_of(*at) == &to);
     let has_more = matches!(to, DataType::DateTime(_) | DataType::Decimal(..) | DataType::Time64(_));

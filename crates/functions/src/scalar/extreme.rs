@@ -24,9 +24,14 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
 fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=usize::MAX)?;
     let types: Vec<DataType> = call.arguments.iter().map(|argument| argument.data_type.clone()).collect();
-    let result = match least_supertype(&types)? {
-        DataType::Bool => DataType::UInt8,
-        common => common,
+    let result = match least_supertype(&types) {
+        Ok(DataType::Bool) => DataType::UInt8,
+        Ok(common) => common,
+        // Of integers with a sign and without, the lesser fits into one type and the greater into the other.
+        Err(_) if types.iter().all(|data_type| data_type.inner().is_integer()) => {
+            return of_mixed_integers(call, is_greatest);
+        }
+        Err(error) => return Err(error),
     };
     if matches!(result.inner(), DataType::Interval(_))
         && types.iter().any(|data_type| data_type.inner() != result.inner())
@@ -73,6 +78,27 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
     })
 }
 
+/// Of integers of which some have no sign and up to 64 bits: compared as wider ones.
+fn of_mixed_integers(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>> {
+    let is_nullable = call.arguments.iter().all(|argument| argument.data_type.is_nullable());
+    let plain = if is_greatest { DataType::UInt64 } else { DataType::Int64 };
+    let result = if is_nullable { plain.to_nullable() } else { plain };
+    let options = CastOptions::to_common(call.session_zone()?);
+    call.bind(result.clone(), move |arguments, rows| {
+        let wide = |column: &Column| {
+            let is_nullable = column.data_type().is_nullable();
+            cast(column, &if is_nullable { DataType::Int128.to_nullable() } else { DataType::Int128 }, &options)
+        };
+        let mut columns = arguments.iter().map(wide);
+        let mut best = columns.next().ok_or_else(|| Error::logical("no values to compare"))??;
+        for column in columns {
+            best = better(&best, &column?, rows, is_greatest)?;
+        }
+        let best = if is_nullable { best } else { best.without_nulls()? };
+        cast(&best, &result, &options)?.materialize()
+    })
+}
+
 /// Of every row the greater or the lesser of two numbers; the later where they cannot be compared.
 fn later_of_nan(best: &Column, other: &Column, rows: usize, is_greatest: bool) -> Result<Column> {
     numbers(best, other, rows, is_greatest, false)
@@ -113,7 +139,7 @@ fn numbers(best: &Column, other: &Column, rows: usize, is_greatest: bool, passes
                 other,
                 rows,
                 |best: T::Native, other: T::Native| {
-                    if best >= other || keeps_best(best, other) { best } else { other }
+                    if best > other || keeps_best(best, other) { best } else { other }
                 },
             )
         } else {
@@ -122,7 +148,7 @@ fn numbers(best: &Column, other: &Column, rows: usize, is_greatest: bool, passes
                 other,
                 rows,
                 |best: T::Native, other: T::Native| {
-                    if best <= other || keeps_best(best, other) { best } else { other }
+                    if best < other || keeps_best(best, other) { best } else { other }
                 },
             )
         })

@@ -129,7 +129,6 @@ fn if_null(call: &Call<'_>) -> Bound {
 
 /// The first argument that is not NULL.
 fn coalesce(call: &Call<'_>) -> Bound {
-    call.arguments(1..=usize::MAX)?;
     // Arguments that are always NULL are passed over, those after the first that never is are not reached.
     let mut used: Vec<usize> = Vec::new();
     for at in 0..call.arguments.len() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
+use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use super::number::{as_result, magnitudes};
@@ -97,7 +98,7 @@ fn quotient(call: &Call<'_>, by_zero: ByZero) -> Bound {
                     "Cannot perform integer division, because it will produce infinite or too large number",
                 ));
             }
-            squall_types::cast(&column, &result, &squall_types::CastOptions::default())
+            cast(&column, &result, &CastOptions::default())
         });
     }
     // Where one side is signed both are taken as signed, the left one of its own width, the right one of the wider; they may wrap.
@@ -151,6 +152,20 @@ fn overflows(arguments: &[Column], left: Shape, right: Shape, rows: usize) -> Re
 
 pub(super) fn modulo(call: &Call<'_>) -> Bound {
     remainder(call, ByZero::Error, false)
+}
+
+/// `moduloLegacy`: the remainder as wide as the divisor, into which it need not fit.
+pub(super) fn modulo_legacy(call: &Call<'_>) -> Bound {
+    let modulo = modulo(call)?;
+    let (Some(left), Some(right)) = (Shape::of(call.type_of(0)), Shape::of(call.type_of(1))) else { return Ok(modulo) };
+    if left.is_float || right.is_float {
+        return Ok(modulo);
+    }
+    let result =
+        Shape { is_signed: left.is_signed || right.is_signed, is_float: false, bytes: right.bytes }.data_type();
+    call.bind(result.clone(), move |arguments, rows| {
+        cast(&modulo.execute(arguments, rows)?, &result, &CastOptions::default())
+    })
 }
 
 pub(super) fn modulo_or_zero(call: &Call<'_>) -> Bound {

@@ -35,7 +35,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("intDiv", |call| wide_or(call, wide::Operation::IntDiv, division::int_div)).with_halves(),
     &Function::new("intDivOrZero", |call| wide_or(call, wide::Operation::IntDivOrZero, division::int_div_or_zero)),
     &Function::new("modulo", |call| wide_or(call, wide::Operation::Modulo, division::modulo)),
-    &Function::new("moduloLegacy", |call| wide_or(call, wide::Operation::Modulo, division::modulo)),
+    &Function::new("moduloLegacy", |call| wide_or(call, wide::Operation::Modulo, division::modulo_legacy)),
     &Function::new("moduloOrZero", |call| wide_or(call, wide::Operation::ModuloOrZero, division::modulo_or_zero))
         .never_throws(),
     &Function::new("positiveModulo", |call| wide_or(call, wide::Operation::PositiveModulo, division::positive_modulo)),

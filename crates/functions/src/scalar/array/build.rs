@@ -9,7 +9,7 @@ use squall_types::{
     Column, DataType, Error, ErrorCode, Result, Value, common_type, default_value, kernels, least_supertype,
 };
 
-use super::{Lists, Positions, extend, item_type, list_column};
+use super::{Lists, Positions, extend, item_type, list_column, of_null};
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, argument, integers};
 use crate::scalar::tuple::from_elements;
@@ -165,6 +165,9 @@ pub(super) fn concat(call: &Call<'_>) -> Bound {
 /// `arrayPushBack`, `arrayPushFront`.
 pub(super) fn push(call: &Call<'_>, at_back: bool) -> Bound {
     call.arguments(2..=2)?;
+    if let Some(null) = of_null(call) {
+        return null;
+    }
     let item = least_supertype(&[item_type(call, 0)?.clone(), call.type_of(1).clone()])?;
     let result = DataType::array(item.clone());
     let options = CastOptions::to_common(call.session_zone()?);

@@ -20,7 +20,7 @@ use arrow_buffer::OffsetBuffer;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, default_value, grow, kernels};
 
 use super::simple::{Call, Function, argument};
-use crate::function::ScalarFunction;
+use crate::function::{BoundFunction, ScalarFunction};
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
@@ -178,6 +178,16 @@ impl Lists {
         let row = if self.is_constant { 0 } else { row };
         self.offsets[row] as usize..self.offsets[row + 1] as usize
     }
+}
+
+/// NULL for all rows where the first argument is nothing else, of functions that see the NULLs of items themselves.
+pub(super) fn of_null(call: &Call<'_>) -> Option<Result<Arc<dyn BoundFunction>>> {
+    let null = call.type_of(0);
+    let is_null = null.is_nullable() && *null.inner() == DataType::Nothing;
+    is_null.then(|| {
+        let null = null.clone();
+        call.bind(null.clone(), move |_, rows| Column::default_values(null.clone(), rows))
+    })
 }
 
 /// The item type of an argument that must be an array.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use squall_types::cast::{CastMode, CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
-use super::{Lists, Positions, extend, item_type, take_or_default};
+use super::{Lists, Positions, extend, item_type, of_null, take_or_default};
 use crate::function::BoundFunction;
 use crate::scalar::order::{ItemOrder, row_order};
 use crate::scalar::set::item_numbers;
@@ -137,6 +137,9 @@ pub(super) fn pop(call: &Call<'_>, at_back: bool) -> Bound {
 /// `arraySlice(array, offset[, length])`; a negative length leaves so many items at the end.
 pub(super) fn slice(call: &Call<'_>) -> Bound {
     call.arguments(2..=3)?;
+    if let Some(null) = of_null(call) {
+        return null;
+    }
     item_type(call, 0)?;
     for at in 1..call.arguments.len() {
         let inner = call.type_of(at).inner();

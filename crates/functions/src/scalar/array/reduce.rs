@@ -159,7 +159,9 @@ pub(super) fn resolve_in_ranges(call: &Call<'_>) -> Bound {
                     start @ 1.. => start - 1,
                     start => own.saturating_add(start),
                 };
-                let end = start.saturating_add(lengths[range].max(0)).clamp(0, own);
+                // Before the first item no range begins.
+                let wanted = if start < 0 { 0 } else { lengths[range].max(0) };
+                let end = start.saturating_add(wanted).clamp(0, own);
                 let start = start.clamp(0, end);
                 let length = (end - start) as usize;
                 grow(&mut groups, length)?;

@@ -100,8 +100,10 @@ pub(super) fn resolve_date_time64(call: &Call<'_>) -> Result<Arc<dyn BoundFuncti
             let is_number = numbers.iter().all(|numbers| numbers.get(row).is_some_and(|number| !number.is_nan()));
             let local = local_seconds(&fields, row).filter(|_| is_number);
             let fraction = fields.get(6).map_or(0, |fractions| fractions[row].clamp(0, ticks - 1));
-            // What no calendar has is the first moment of the range, as what lies before it is.
+            // What no calendar has is the first moment of the range, as what lies before it is; a year past all of them is the last.
+            let is_late = is_number && fields.first().is_some_and(|years| years[row] > 9999);
             let (local, fraction) = match local {
+                None if is_late => (MOMENTS_MAX, ticks - 1),
                 None => (MOMENTS_MIN, 0),
                 Some(local) if local < MOMENTS_MIN => (MOMENTS_MIN, 0),
                 Some(local) if local > MOMENTS_MAX => (MOMENTS_MAX, ticks - 1),

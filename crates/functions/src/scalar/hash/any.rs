@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Float32Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, FixedSizeBinaryArray};
 use arrow_buffer::ToByteSlice;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, grow, match_primitive};
@@ -87,7 +87,7 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         ),
     };
     for at in 0..call.arguments.len() {
-        check(call, at, call.type_of(at))?;
+        check(call, call.type_of(at))?;
     }
     call.bind(DataType::UInt64, move |arguments, rows| {
         let hashes = hash_all(&algorithm, arguments, rows)?.unwrap_or_else(|| vec![OF_NOTHING; rows]);
@@ -111,7 +111,7 @@ pub(super) fn resolve32(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         _ => by_bytes(murmur::hash3_32, mixed),
     };
     for at in 0..call.arguments.len() {
-        check(call, at, call.type_of(at))?;
+        check(call, call.type_of(at))?;
     }
     call.bind(DataType::UInt32, move |arguments, rows| {
         let hashes = hash_all(&algorithm, arguments, rows)?.unwrap_or_else(|| vec![OF_NOTHING as u32; rows]);
@@ -132,15 +132,11 @@ pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         let (low, high) = murmur::hash3_128(bytes);
         pair(low, high)
     }
-    if call.name == "murmurHash3_128" {
-        call.arguments(1..=1)?;
-        call.strings([0])?;
-    }
     type Both = fn(Bytes, Bytes) -> Bytes;
     let (bytes, combine): (fn(&[u8]) -> Bytes, Both) = match call.name {
         "sipHash128" => (sip, |left, right| sip(&both(left, right))),
         "sipHash128Reference" => (sip_reference, |left, right| sip_reference(&both(left, right))),
-        _ => (murmur, |left, _| left),
+        _ => (murmur, |left, right| murmur(&both(left, right))),
     };
     let algorithm = Algorithm {
         bytes: Box::new(bytes),
@@ -150,7 +146,7 @@ pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         combine: Box::new(combine),
     };
     for at in 0..call.arguments.len() {
-        check(call, at, call.type_of(at))?;
+        check(call, call.type_of(at))?;
     }
     let return_type = DataType::FixedString(16);
     call.bind(return_type.clone(), move |arguments, rows| {
@@ -221,7 +217,7 @@ pub(super) fn resolve_keyed64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
         check_key(call)?;
     }
     for at in 1..call.arguments.len() {
-        check(call, at, call.type_of(at))?;
+        check(call, call.type_of(at))?;
     }
     let algorithm = |key| Algorithm {
         bytes: Box::new(move |bytes: &[u8]| sip::hash_keyed(key, bytes).0),
@@ -242,7 +238,7 @@ pub(super) fn resolve_keyed128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
         check_key(call)?;
     }
     for at in 1..call.arguments.len() {
-        check(call, at, call.type_of(at))?;
+        check(call, call.type_of(at))?;
     }
     let is_reference = call.name.contains("Reference");
     let hash = move |key, bytes: &[u8]| {
@@ -267,7 +263,7 @@ pub(super) fn resolve_keyed128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
 /// `xxh3_128`: a number of 128 bits.
 pub(super) fn resolve_xxh3_128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
-    check(call, 0, call.type_of(0))?;
+    check(call, call.type_of(0))?;
     let algorithm = Algorithm {
         bytes: Box::new(|bytes: &[u8]| twox_hash::XxHash3_128::oneshot(bytes).to_le_bytes()),
         number: None,
@@ -326,11 +322,11 @@ fn xx32(bytes: &[u8]) -> u32 {
 }
 
 /// Refuses types that are not hashed.
-fn check(call: &Call<'_>, at: usize, data_type: &DataType) -> Result<()> {
+fn check(call: &Call<'_>, data_type: &DataType) -> Result<()> {
     match data_type {
-        DataType::Map(..) => Err(call.illegal(at)),
-        DataType::Array(item) => check(call, at, item),
-        DataType::Tuple(elements) => elements.iter().try_for_each(|element| check(call, at, &element.data_type)),
+        DataType::Map(key, value) => check(call, key).and_then(|()| check(call, value)),
+        DataType::Array(item) => check(call, item),
+        DataType::Tuple(elements) => elements.iter().try_for_each(|element| check(call, &element.data_type)),
         DataType::Nullable(_) => {
             Err(Error::not_implemented(format!("Function {} of NULLs inside arrays and tuples", call.name)))
         }
@@ -387,13 +383,14 @@ fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut 
                 hash_column(algorithm, &Column::new(element.data_type.clone(), values.clone()), hashes)?;
             }
         }
-        DataType::Array(item) => {
+        DataType::Array(_) | DataType::Map(..) => {
+            let item = column.data_type().list_item();
             let lists = array.as_list::<i32>();
             // A slice of a column has the items of all of it.
             let bounds = lists.value_offsets();
             let (first, last) = (bounds[0] as usize, bounds[lists.len()] as usize);
             let items = lists.values().slice(first, last - first);
-            let items = hash_items(algorithm, &Column::new((**item).clone(), items))?;
+            let items = hash_items(algorithm, &Column::new(item, items))?;
             add(algorithm, hashes, lists.offsets().lengths().map(|length| (algorithm.length)(length as u64)));
             let Some(hashes) = hashes else { return Ok(()) };
             for (hash, ends) in hashes.iter_mut().zip(bounds.windows(2)) {
@@ -434,6 +431,15 @@ fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut 
                 add(algorithm, hashes, values.iter().map(|value| (algorithm.bytes)(value.to_byte_slice())));
             }, _ => return Err(Error::logical("a decimal that is no number"))),
         },
+        // The upper half of a Float32.
+        DataType::BFloat16 => {
+            let values = array.as_primitive::<Float32Type>().values();
+            let halves = values.iter().map(|value| (value.to_bits() >> 16) as u16);
+            match algorithm.number {
+                Some(number) => add(algorithm, hashes, halves.map(|half| number(half.into()))),
+                None => add(algorithm, hashes, halves.map(|half| (algorithm.bytes)(&half.to_le_bytes()))),
+            }
+        }
         // ClickHouse hashes decimals, of which this is one, by their bytes.
         DataType::Time => {
             let values = array.as_primitive::<Int32Type>().values();

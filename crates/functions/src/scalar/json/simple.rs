@@ -127,7 +127,10 @@ fn raw(text: &[u8]) -> &[u8] {
             ends.pop();
             continue;
         }
+        let is_in_quotes = ends.last() == Some(&b'"');
         match byte {
+            // What brackets mean does not count in a string.
+            _ if is_in_quotes && byte != b'\\' => {}
             b'[' => ends.push(b']'),
             b'{' => ends.push(b'}'),
             b'"' => ends.push(b'"'),

@@ -231,7 +231,11 @@ pub(super) fn populate(call: &Call<'_>) -> Bound {
         let missing = entries.values.rows() as u32;
         let (mut keys, mut positions, mut ends) = (Vec::new(), Vec::new(), vec![0]);
         for row in 0..rows {
-            let own: HashMap<i64, usize> = entries.row(row).map(|(key, value)| (numbers[key], value)).collect();
+            let mut own: HashMap<i64, usize> = HashMap::new();
+            for (key, value) in entries.row(row) {
+                // Of a key that is there twice the first value counts.
+                own.entry(numbers[key]).or_insert(value);
+            }
             if let (Some(first), Some(greatest)) = (own.keys().min(), own.keys().max()) {
                 let end = last.as_ref().map_or(*greatest, |last| last[row]);
                 if end.saturating_sub(*first) >= KEYS_MAX {

@@ -118,6 +118,12 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             ));
         }
     }
+    if let Some(at) = (0..call.arguments.len()).find(|at| call.constant(*at).is_none()) {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!("Argument at index {at} for function {} must be constant", call.name),
+        ));
+    }
     let columns = call.constant(0).and_then(Value::as_u64);
     if let Some(columns) = columns.filter(|columns| *columns > COLUMNS_MAX) {
         return Err(Error::new(

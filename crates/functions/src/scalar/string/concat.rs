@@ -4,13 +4,19 @@
 use std::sync::Arc;
 
 use squall_types::text::{TextOptions, TextStyle, ValueWriter};
-use squall_types::{Column, DataType, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::function::BoundFunction;
 use crate::registry::resolve_scalar;
 use crate::scalar::simple::{Call, string_column};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    if call.name == "concatAssumeInjective" && call.arguments.len() == 1 {
+        return Err(Error::new(
+            ErrorCode::TOO_FEW_ARGUMENTS_FOR_FUNCTION,
+            format!("Number of arguments for function {} should not be 1", call.name),
+        ));
+    }
     let all = |is: fn(&DataType) -> bool| {
         !call.arguments.is_empty() && call.arguments.iter().all(|argument| is(&argument.data_type))
     };

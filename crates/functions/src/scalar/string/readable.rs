@@ -230,6 +230,9 @@ pub(super) fn resolve_bar(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         None => 80.0,
         Some(width) => width.unwrap_or(80.0),
     };
+    if width.is_nan() {
+        return Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, "Argument 'max_width' must not be NaN"));
+    }
     if !(1.0..=1000.0).contains(&width) {
         return Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "Max_width argument must be >= 1 and <= 1000"));
     }

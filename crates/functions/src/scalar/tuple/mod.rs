@@ -6,7 +6,7 @@ mod shape;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, StructArray};
+use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_buffer::NullBuffer;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
@@ -78,10 +78,10 @@ fn tuple(call: &Call<'_>) -> Bound {
 
 fn tuple_element(call: &Call<'_>) -> Bound {
     call.arguments(2..=3)?;
-    let (depth, tuple_type) = match call.type_of(0) {
-        DataType::Array(item) => (true, &**item),
-        other => (false, other),
-    };
+    let (mut depth, mut tuple_type) = (0_usize, call.type_of(0));
+    while let DataType::Array(item) = tuple_type {
+        (depth, tuple_type) = (depth + 1, &**item);
+    }
     if matches!(tuple_type.inner(), DataType::Json(_)) && call.arguments.len() == 2 {
         return super::alternatives::get_subcolumn(call);
     }
@@ -108,12 +108,7 @@ fn tuple_element(call: &Call<'_>) -> Bound {
             Some(number @ 1..) => usize::try_from(number - 1).ok().filter(|at| *at < types.len()),
             // From the end.
             Some(number @ ..=-1) => types.len().checked_sub(number.unsigned_abs() as usize),
-            Some(0) => {
-                return Err(Error::new(
-                    ErrorCode::ZERO_ARRAY_OR_TUPLE_INDEX,
-                    format!("Indices in tuples are 1-based, in function {}", call.name),
-                ));
-            }
+            Some(0) => None,
             None => return Err(call.illegal(1)),
         },
         None => {
@@ -128,27 +123,36 @@ fn tuple_element(call: &Call<'_>) -> Bound {
             let result = call.type_of(2).clone();
             return call.bind(result, |arguments, _| Ok(argument(arguments, 2)?.clone()));
         }
-        let wanted = call.constant(1).map(ToString::to_string).unwrap_or_default();
-        return Err(Error::new(
-            ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK,
-            format!("Tuple doesn't have element with name or index {wanted}"),
-        ));
+        let (code, message) = match call.constant(1) {
+            Some(Value::String(name)) => {
+                let name = String::from_utf8_lossy(name);
+                (ErrorCode::BAD_ARGUMENTS, format!("Tuple doesn't have element with name '{name}'"))
+            }
+            index => {
+                let index = index.map(ToString::to_string).unwrap_or_default();
+                (ErrorCode::ARGUMENT_OUT_OF_BOUND, format!("Tuple doesn't have element with index '{index}'"))
+            }
+        };
+        return Err(Error::new(code, message));
     };
     let element_type = element.data_type.clone();
-    let result = if depth { DataType::array(element_type.clone()) } else { element_type };
+    let result = (0..depth).fold(element_type, |item, _| DataType::array(item));
     call.bind(result.clone(), move |arguments, _| {
         let column = argument(arguments, 0)?;
-        if depth {
-            let list = column.array().as_list::<i32>();
-            let items = list.values().as_struct().column(at).clone();
-            let field = Arc::new(arrow_schema::Field::new("item", items.data_type().clone(), true));
-            let array = arrow_array::ListArray::try_new(field, list.offsets().clone(), items, None)?;
-            let picked = Column::new(result.clone(), Arc::new(array));
-            return Ok(if column.is_constant() { Column::repeat(&picked, column.rows()) } else { picked });
-        }
-        let picked = Column::new(result.clone(), column.array().as_struct().column(at).clone());
+        let picked = Column::new(result.clone(), pick(column.array(), depth, at)?);
         Ok(if column.is_constant() { Column::repeat(&picked, column.rows()) } else { picked })
     })
+}
+
+/// An element of tuples, which may lie in arrays.
+fn pick(array: &ArrayRef, depth: usize, at: usize) -> Result<ArrayRef> {
+    if depth == 0 {
+        return Ok(array.as_struct().column(at).clone());
+    }
+    let list = array.as_list::<i32>();
+    let items = pick(list.values(), depth - 1, at)?;
+    let field = Arc::new(arrow_schema::Field::new("item", items.data_type().clone(), true));
+    Ok(Arc::new(arrow_array::ListArray::try_new(field, list.offsets().clone(), items, None)?))
 }
 
 fn tuple_names(call: &Call<'_>) -> Bound {

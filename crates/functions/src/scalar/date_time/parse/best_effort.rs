@@ -318,9 +318,8 @@ fn finish(reader: &Reader<'_>, mut fields: Fields, style: Style, today: i64) -> 
         // Without a year it is the latest such date that is not in the future.
         let (year, this_month, this_day) = civil_from_days(today.div_euclid(DAY_SECONDS) as i32);
         fields.year = i64::from(year);
-        if fields.month == 0 && fields.day == 0 {
-            fields.year = 2000;
-        } else if (month, day) > (i64::from(this_month), i64::from(this_day)) {
+        // A time alone is one of the first day of this year.
+        if (fields.month, fields.day) != (0, 0) && (month, day) > (i64::from(this_month), i64::from(this_day)) {
             fields.year -= 1;
         }
     }

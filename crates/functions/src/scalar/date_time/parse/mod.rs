@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_buffer::NullBuffer;
 use squall_types::calendar::{TimeZone, ZoneCursor};
-use squall_types::{DataType, Error, ErrorCode, Result};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::time::zone_argument;
 use crate::function::BoundFunction;
@@ -168,8 +168,11 @@ pub(super) fn resolve_joda(call: &Call<'_>) -> Bound {
 
 /// `parseDateTime[32|64]BestEffort[US][OrNull|OrZero]`.
 pub(super) fn resolve_best_effort(call: &Call<'_>) -> Bound {
-    let is_wide = call.name.contains("64");
-    call.arguments(1..=if is_wide { 3 } else { 2 })?;
+    // A number of digits makes a `DateTime64` of a `DateTime`, too, but of none that reads American dates.
+    let has_digits = call.type_of(1).is_integer() && !call.name.contains("US");
+    let is_wide = call.name.contains("64") || has_digits && call.constant(1).and_then(Value::as_u64) != Some(0);
+    let takes_digits = is_wide || has_digits;
+    call.arguments(1..=if takes_digits { 3 } else { 2 })?;
     call.strings([0])?;
     let digits = match (is_wide, call.constant(1)) {
         (false, _) => None,
@@ -183,7 +186,7 @@ pub(super) fn resolve_best_effort(call: &Call<'_>) -> Bound {
             })? as u8)
         }
     };
-    let named = zone_argument(call, if is_wide { 2 } else { 1 })?;
+    let named = zone_argument(call, if takes_digits { 2 } else { 1 })?;
     let zone = match &named {
         Some(name) => TimeZone::named(name)?,
         None => call.session_zone()?,
