@@ -84,7 +84,9 @@ fn table_of(databases: &Databases) -> Arc<TableHandle> {
 
 fn databases(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<Databases> {
     let databases = Databases::in_memory();
-    let description = |(at, (name, _)): (usize, &(&str, Vec<Value>))| ColumnDescription::new(format!("c{at}"), DataType::parse(name).unwrap());
+    let description = |(at, (name, _)): (usize, &(&str, Vec<Value>))| {
+        ColumnDescription::new(format!("c{at}"), DataType::parse(name).unwrap())
+    };
     let definition = TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),

@@ -58,7 +58,8 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
         let engine = default_engine(create.temporary, context)?;
         storage.engine = Some(ast::Function::new(engine, Vec::new()));
     }
-    if elements.columns.is_empty() && storage.engine.as_ref().is_some_and(|engine| !engine.name.ends_with("MergeTree")) {
+    if elements.columns.is_empty() && storage.engine.as_ref().is_some_and(|engine| !engine.name.ends_with("MergeTree"))
+    {
         // Of another table's columns those of an engine in which nothing expires.
         columns.iter_mut().for_each(|column| column.ttl = None);
     }

@@ -10,13 +10,16 @@ use crate::analyzer::append_constant;
 use crate::expression::Expression;
 use crate::plan::{Aggregate, JoinKey, Plan, Scan, SortKey, WindowFrame};
 
+/// Lines about a scan.
+pub type DescribeScan<'a> = dyn Fn(&Scan) -> Result<Vec<String>> + 'a;
+
 /// What `EXPLAIN PLAN` shows besides the steps.
 #[derive(Clone, Copy, Default)]
 pub struct ExplainOptions<'a> {
     /// `header = 1`: the names and types of each step's columns.
     pub header: bool,
     /// What else is to be said of a scan: `indexes = 1`, `projections = 1`.
-    pub of_scan: Option<&'a dyn Fn(&Scan) -> Result<Vec<String>>>,
+    pub of_scan: Option<&'a DescribeScan<'a>>,
 }
 
 /// Why a form of EXPLAIN is refused.

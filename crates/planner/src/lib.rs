@@ -41,7 +41,7 @@ pub use dictionary::{
     DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,
     OutsideSource, QuerySource, parse_dictionary, plan_configured_dictionary, plan_dictionary, renamed_dictionary,
 };
-pub use explain::{ExplainOptions, explain_plan, not_explained, text as expression_text};
+pub use explain::{DescribeScan, ExplainOptions, explain_plan, not_explained, text as expression_text};
 pub use expression::{Expression, Lambda};
 pub use function_table::parse_table_function;
 pub use insert::{InsertPlan, insert_columns, plan_defaults, plan_insert};

@@ -256,10 +256,7 @@ impl Binding<'_> {
     fn moment(&self, expression: &ast::Expression) -> Result<Expression> {
         let bound = self.bound(expression)?;
         let data_type = bound.data_type();
-        if !matches!(
-            data_type,
-            DataType::Date | DataType::Date32 | DataType::DateTime(_) | DataType::DateTime64(..)
-        ) {
+        if !matches!(data_type, DataType::Date | DataType::Date32 | DataType::DateTime(_) | DataType::DateTime64(..)) {
             return Err(bad(format!(
                 "TTL expression result column should have Date, Date32, DateTime or DateTime64 type, but has {data_type}"
             )));

@@ -6,11 +6,11 @@ use squall_planner::{ExplainOptions, explain_plan};
 use support::World;
 
 fn explain(query: &str) -> String {
-    let plan = match World::new().plan(query) {
-        Ok(plan) => plan,
+    let plan = World::new().plan(query);
+    let text = match plan.and_then(|plan| explain_plan(&plan, ExplainOptions::default())) {
+        Ok(text) => text,
         Err(error) => return format!("{error}\n"),
     };
-    let text = explain_plan(&plan, ExplainOptions::default()).unwrap();
     // The first two lines are the output's names and an empty line.
     text.lines().skip(2).map(|line| format!("{line}\n")).collect()
 }

@@ -28,7 +28,9 @@ mod spelled_token;
 
 pub use dump::dump;
 pub use error::{SYNTAX_ERROR, SyntaxError};
-pub use format::{format, format_data_type, format_explicit, format_expression, format_literal, format_one_line, format_ttl};
+pub use format::{
+    format, format_data_type, format_explicit, format_expression, format_literal, format_one_line, format_ttl,
+};
 pub use keyword::{is_keyword, keywords};
 pub use normalize::{Normalized, normalize};
 pub use parser::{

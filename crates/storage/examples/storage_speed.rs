@@ -153,10 +153,8 @@ impl Project for Block {
 }
 
 fn definition(of: &[(&str, DataType)], sorting: &[usize]) -> TableDefinition {
-    let columns: Vec<ColumnDescription> = of
-        .iter()
-        .map(|(name, data_type)| ColumnDescription::new(*name, data_type.clone()))
-        .collect();
+    let columns: Vec<ColumnDescription> =
+        of.iter().map(|(name, data_type)| ColumnDescription::new(*name, data_type.clone())).collect();
     let key = |position: &usize| KeyExpression {
         sql: of[*position].0.into(),
         expression: Expression::Column { position: *position, data_type: of[*position].1.clone() },

@@ -33,8 +33,9 @@ mod view;
 
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
-    BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView, PartBackup,
-    PartCommand, RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup, TableDescription, TableToRestore,
+    BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView,
+    PartBackup, PartCommand, RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup, TableDescription,
+    TableToRestore,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::{ExternalTable, TEMPORARY_DATABASE};
@@ -48,14 +49,14 @@ pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
 pub use merge_tree::{
     BackgroundTurn, Candidate, DetachedPart, Expiring, MergeHold, MergeLimits, MergeProgress, MergeType, MergeablePart,
-    PartSelection, PartSource, PreparedParts, implicit_indices, merge_tree_settings, select as select_merge, select_due,
-    select_expired,
+    PartSelection, PartSource, PreparedParts, implicit_indices, merge_tree_settings, select as select_merge,
+    select_due, select_expired,
 };
 pub use null::null_table;
 pub use part_event::{NotePart, PartEvent, PartEventKind};
 pub use session_catalog::SessionCatalog;
 pub use table::{
-    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartTtl, PartTtlKind, PartWork,
-    ScanRequest, ScanSelection, SkipIndexSize, SkipIndexUse, Table, TableHandle, TableScan, commit_together,
+    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartTtl, PartTtlKind,
+    PartWork, ScanRequest, ScanSelection, SkipIndexSize, SkipIndexUse, Table, TableHandle, TableScan, commit_together,
 };
 pub use view::{inserted_rows, system_view};

@@ -209,7 +209,8 @@ fn is_file(session: &Session, name: &ast::TableName) -> Result<bool> {
 }
 
 fn columns_of(schema: &Schema) -> Vec<ColumnDescription> {
-    let described = schema.fields.iter().map(|(name, data_type)| ColumnDescription::new(name.clone(), data_type.clone()));
+    let described =
+        schema.fields.iter().map(|(name, data_type)| ColumnDescription::new(name.clone(), data_type.clone()));
     described.collect()
 }
 

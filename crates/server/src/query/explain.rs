@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::{ExplainOptions, Plan, Scan, explain_plan, not_explained};
+use squall_planner::{DescribeScan, ExplainOptions, Plan, Scan, explain_plan, not_explained};
 use squall_sql::ast::{self, ExplainKind, Literal, SettingValue, Statement};
 use squall_storage::{ScanRequest, SkipIndexUse, TableHandle};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings};
@@ -55,7 +55,7 @@ pub(super) async fn run(session: &Session, explain: &ast::Explain, context: &Arc
             // Indexes are read from the disk.
             let explained = run_blocking(move || {
                 let lines = |scan: &Scan| index_lines(scan, &settings);
-                let of_scan: Option<&dyn Fn(&Scan) -> Result<Vec<String>>> = if indexes { Some(&lines) } else { None };
+                let of_scan: Option<&DescribeScan<'_>> = if indexes { Some(&lines) } else { None };
                 explain_plan(&plan, ExplainOptions { header, of_scan })
             });
             lines(&explained.await?)

@@ -62,7 +62,8 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
     let has_ttl = has_ttl.is_some_and(|definition| definition.has_ttl());
     let with_singles = statement.with_final && (has_ttl || table.final_rows().is_some());
     drop(table);
-    let merged = merge_each(session, (&database, &name), context, |runs| groups(runs, &is_wanted, with_singles)).await?;
+    let merged =
+        merge_each(session, (&database, &name), context, |runs| groups(runs, &is_wanted, with_singles)).await?;
     if let Some(by) = &by {
         deduplicate(session, &database, &name, by, statement.partition.as_ref(), context).await?;
     }

@@ -8,12 +8,12 @@ use squall_sql::ast::{self, AlterCommand, MoveDestination, PartitionSelector};
 use squall_storage::{FrozenPart, PartCommand, PartSelection, TableName};
 use squall_types::{Column, Error, ErrorCode, Result};
 
+use super::Answer;
 use super::alter::selection;
 use super::describe::answer;
 use super::drop_limit::DropLimit;
 use super::statement::table_name;
 use super::system_command::run_blocking;
-use super::Answer;
 use crate::session::Session;
 
 /// What a command does.

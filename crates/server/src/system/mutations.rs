@@ -39,9 +39,7 @@ pub(super) fn mutations(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table>
         .column("mutation_id", "String", |row| text(&row.mutation.id))
         .column("command", "String", |row| text(row.mutation.commands.get(row.at).map_or("", |command| command)))
         .column("create_time", "DateTime", |row| date_time(row.mutation.created))
-        .column("finish_time", "DateTime", |row| {
-            date_time(row.mutation.finished.get().copied().unwrap_or(UNIX_EPOCH))
-        })
+        .column("finish_time", "DateTime", |row| date_time(row.mutation.finished.get().copied().unwrap_or(UNIX_EPOCH)))
         .constant("block_numbers.partition_id", "Array(String)", no_items())
         .constant("block_numbers.number", "Array(Int64)", no_items())
         .constant("parts_in_progress_names", "Array(String)", no_items())

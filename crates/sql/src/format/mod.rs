@@ -9,8 +9,8 @@ mod select;
 mod statement;
 
 use crate::ast::{
-    DataType, DataTypeArgument, Expression, Identifier, Literal, OnCluster, Setting, SettingValue, Statement, TableName,
-    TtlElement,
+    DataType, DataTypeArgument, Expression, Identifier, Literal, OnCluster, Setting, SettingValue, Statement,
+    TableName, TtlElement,
 };
 
 /// A statement over several lines, as ClickHouse's `formatQuery` lays it out.

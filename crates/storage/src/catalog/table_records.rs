@@ -180,10 +180,8 @@ fn insert_definition(change: &Change, id: i64, definition: &TableDefinition) -> 
         )?;
     }
     for (position, element) in definition.ttl.iter().enumerate() {
-        transaction.execute(
-            "INSERT INTO squall_key VALUES (?1, 'ttl', ?2, ?3)",
-            params![id, position as i64, &**element],
-        )?;
+        transaction
+            .execute("INSERT INTO squall_key VALUES (?1, 'ttl', ?2, ?3)", params![id, position as i64, &**element])?;
     }
     insert_constraints(change, id, definition)?;
     for (kind, keys) in keys {

@@ -119,7 +119,10 @@ impl Databases {
     /// # Errors
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`.
     pub fn mergeable_parts(&self, database: &str, table: &str) -> Result<Vec<Vec<MergeablePart>>> {
-        Ok(find(&self.state.load(), database, table)?.parts().map(|live| live.mergeable(unix_s(SystemTime::now()))).unwrap_or_default())
+        Ok(find(&self.state.load(), database, table)?
+            .parts()
+            .map(|live| live.mergeable(unix_s(SystemTime::now())))
+            .unwrap_or_default())
     }
 
     fn tables_of_parts(&self) -> Vec<(Arc<Entry>, Arc<MergeTree>)> {

@@ -168,7 +168,9 @@ impl Databases {
 fn checked(name: &str) -> Result<&str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     if name.is_empty() || name.starts_with('.') || !name.bytes().all(is_plain) {
-        let message = format!("The name of a backup must be of letters, digits, '_', '-' and '.', and not begin with '.': {name}");
+        let message = format!(
+            "The name of a backup must be of letters, digits, '_', '-' and '.', and not begin with '.': {name}"
+        );
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
     }
     Ok(name)

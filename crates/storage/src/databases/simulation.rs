@@ -243,9 +243,8 @@ impl Step {
 fn altered(databases: &Databases) -> BTreeSet<String> {
     let state = databases.state.load();
     let tables = state.values().flat_map(|database| database.tables.values());
-    let is_altered = |entry: &&Arc<super::entry::Entry>| {
-        entry.identity().is_some_and(|identity| identity.fields.number > 0)
-    };
+    let is_altered =
+        |entry: &&Arc<super::entry::Entry>| entry.identity().is_some_and(|identity| identity.fields.number > 0);
     tables.filter(is_altered).map(|entry| entry.name.table.to_string()).collect()
 }
 

@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn what_is_said_of_a_column_is_said_of_keys_that_are_made_of_it() {
         let key = |low: u64, high: u64| {
-            move |field| (field == Field::Key(0)).then(|| (Value::UInt64(low), Value::UInt64(high)))
+            move |field| (field == Field::Key(0)).then_some((Value::UInt64(low), Value::UInt64(high)))
         };
         // Any function of an equal value, and monotonic ones of a range.
         assert!(!can_hold("UInt32", &["x % 8"], "x = 13", &key(6, 6)));
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn functions_that_turn_the_order_round_are_followed() {
         let x = |low: u64, high: u64| {
-            move |field| (field == Field::Column(0)).then(|| (Value::UInt64(low), Value::UInt64(high)))
+            move |field| (field == Field::Column(0)).then_some((Value::UInt64(low), Value::UInt64(high)))
         };
         assert!(!can_hold("UInt32", &[], "-x > -10", &x(10, 20)));
         assert!(can_hold("UInt32", &[], "-x > -10", &x(9, 20)));
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn tuples_and_truth_are_taken_apart() {
         let x = |low: u64, high: u64| {
-            move |field| (field == Field::Column(0)).then(|| (Value::UInt64(low), Value::UInt64(high)))
+            move |field| (field == Field::Column(0)).then_some((Value::UInt64(low), Value::UInt64(high)))
         };
         assert!(!can_hold("UInt32", &[], "(x, x) IN ((1, 2), (30, 30))", &x(2, 20)));
         assert!(can_hold("UInt32", &[], "(x, x) IN ((1, 2), (12, 12))", &x(2, 20)));

@@ -284,7 +284,11 @@ impl MergeTree {
             let merge = NextMerge {
                 parts: parts.iter().map(|part| part.file.name.clone()).collect(),
                 // Nothing is read of parts that have expired.
-                bytes: if merge_type == MergeType::TtlDrop { 0 } else { parts.iter().map(|part| part.file.bytes).sum() },
+                bytes: if merge_type == MergeType::TtlDrop {
+                    0
+                } else {
+                    parts.iter().map(|part| part.file.bytes).sum()
+                },
                 partition_parts: 0,
                 merge_type,
             };
@@ -487,7 +491,8 @@ impl Insertion for Replacement {
         let expired = self.progress.rows_expired.load(Ordering::Acquire);
         let makes_fewer = self.table.rule.is_some() || self.turn.is_some() && self.table.groups_rows();
         if read != rows || !makes_fewer && made + expired != rows {
-            let message = format!("a merge of {rows} rows that read {read}, let {expired} expire and made {made} of them");
+            let message =
+                format!("a merge of {rows} rows that read {read}, let {expired} expire and made {made} of them");
             return Err(Error::logical(message));
         }
         let began = Instant::now();

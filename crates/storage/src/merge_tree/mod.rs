@@ -58,7 +58,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use squall_planner::{ColumnDescription, Constraint, Expression, KeyExpression, TableDefinition, TableMetadata, TableTtl};
+use squall_planner::{
+    ColumnDescription, Constraint, Expression, KeyExpression, TableDefinition, TableMetadata, TableTtl,
+};
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
 use squall_types::{DataType, Error, ErrorCode, Result, Settings, Value};
@@ -98,7 +100,6 @@ pub(crate) use merge::NextMerge;
 pub use merge::{MergeProgress, MergeType, MergeablePart};
 pub use merge_control::{BackgroundTurn, MergeHold};
 pub use merge_selection::{Candidate, MergeLimits, select};
-pub use ttl_selection::{Expiring, select_due, select_expired};
 pub(crate) use parquet_layout::{LAKE_UUID, LakeColumn, is_same_in_lake, lake_columns, lake_fields};
 pub(crate) use part_footer::{PartFooter, part_of_file};
 pub(crate) use part_name::PartName;
@@ -108,6 +109,7 @@ pub(crate) use settings::MergeTreeSettings;
 pub use settings::merge_tree_settings;
 pub use skip_index::implicit_indices;
 pub(crate) use table_directory::{DETACHED, TEMPORARY};
+pub use ttl_selection::{Expiring, select_due, select_expired};
 
 /// A table through its whole life: what its parts are now, and where new ones go.
 pub(crate) struct MergeTree {

@@ -29,8 +29,8 @@ use twox_hash::XxHash3_64;
 use super::chunk_decoder::{BATCH_ROWS, ChunkDecoder};
 use super::part_description::{FileRange, PartDescription};
 use super::part_schema::PartSchema;
-use super::skip_index::{IndexDescription, Wanted, decode_page};
 use super::part_writer::write_error;
+use super::skip_index::{IndexDescription, Wanted, decode_page};
 use super::table_directory::TableDirectory;
 use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache, DecodeChunk};
 use crate::disk::OpenFile;
@@ -317,9 +317,7 @@ impl Part {
         let disk = self.directory.disk();
         let opened = match disk.open(&self.file.path) {
             // Committed, and not called so yet.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                disk.open(&self.temporary_path())
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => disk.open(&self.temporary_path()),
             opened => opened,
         };
         opened.map_err(|error| corrupted(&self.file.path, error))

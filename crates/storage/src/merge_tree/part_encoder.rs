@@ -17,10 +17,10 @@ use squall_types::{Block, Column, DataType, Error, Result, Value};
 
 use super::MergeTree;
 use super::dictionary_chunk::{append_dictionary, append_one_row, leaves_of, one_row};
+use super::packing::{Packing, in_parquet, packings};
 use super::part_bytes::PartBytes;
 use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
 use super::part_footer;
-use super::packing::{Packing, in_parquet, packings};
 use super::part_name::PartName;
 use super::skip_index::{EncodedIndex, IndexBuilders, IndexDescription, IndexPage, SkipIndex};
 use super::sorting::plain_array;

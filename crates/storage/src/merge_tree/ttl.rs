@@ -169,17 +169,16 @@ impl TtlStage {
 }
 
 /// The positions of rows that have expired by an element, and of the others.
-async fn parted(
-    moments: &Moments,
-    met: Option<&Met>,
-    now: u32,
-    pieces: &mut Pieces,
-) -> Result<(Vec<u32>, Vec<u32>)> {
+async fn parted(moments: &Moments, met: Option<&Met>, now: u32, pieces: &mut Pieces) -> Result<(Vec<u32>, Vec<u32>)> {
     reserve(moments.iter().len() * size_of::<u32>())?;
     let (mut expired, mut others) = (Vec::new(), Vec::new());
     for (row, moment) in moments.iter().enumerate() {
         let has_expired = *moment != 0 && *moment <= now && met.is_none_or(|met| met.is_met(row));
-        if has_expired { expired.push(row as u32) } else { others.push(row as u32) }
+        if has_expired {
+            expired.push(row as u32)
+        } else {
+            others.push(row as u32)
+        }
         if row % 65_536 == 65_535 {
             pieces.pause().await;
         }

@@ -28,12 +28,7 @@ impl WholeKeys {
     }
 
     /// Adds rows; gives those whose keys are complete.
-    pub(super) async fn push(
-        &mut self,
-        table: &MergeTree,
-        block: Block,
-        pieces: &mut Pieces,
-    ) -> Result<Option<Block>> {
+    pub(super) async fn push(&mut self, table: &MergeTree, block: Block, pieces: &mut Pieces) -> Result<Option<Block>> {
         if block.is_empty() {
             return Ok(None);
         }

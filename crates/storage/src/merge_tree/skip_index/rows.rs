@@ -117,7 +117,7 @@ fn node(predicate: &Expression, is_negated: bool, expressions: &[Expression]) ->
             _ => {}
         }
     }
-    match over_columns(predicate, expressions).filter(|condition| is_test(condition)) {
+    match over_columns(predicate, expressions).filter(is_test) {
         Some(condition) => Node::Test { condition, is_negated },
         None => Node::Any,
     }

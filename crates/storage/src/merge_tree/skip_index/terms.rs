@@ -165,7 +165,7 @@ impl Reader<'_> {
         // Strings of different types are equal where they differ in zeros at their end.
         if item.is_string_or_fixed_string()
             && from != item
-            && !(*from == DataType::String && !matches!(value.as_bytes(), Some([.., 0])))
+            && (*from != DataType::String || matches!(value.as_bytes(), Some([.., 0])))
         {
             return Terms::Any;
         }
