@@ -74,3 +74,15 @@ def test_temporary_tables_over_http_sessions(start_server):
         server.query("SELECT a FROM mine", session_id="s2")
     with pytest.raises(ServerError, match="UNKNOWN_TABLE"):
         server.query("SELECT a FROM mine")
+
+
+def test_a_session_keeps_its_default_engine_and_its_parameters(server):
+    session = {"session_id": "defaults"}
+    server.query("SET default_table_engine = 'Memory'", **session)
+    server.query("CREATE TABLE by_default (x UInt8)", **session)
+    assert server.value("SELECT engine FROM system.tables WHERE name = 'by_default'") == "Memory"
+    server.query("SET default_table_engine = 'None'", **session)
+    assert server.error_code("CREATE TABLE without_engine (x UInt8)", **session) == 119
+    server.query("SET param_place = somewhere", **session)
+    assert server.value("SELECT {place:String}", **session) == "somewhere"
+    server.query("DROP TABLE by_default")

@@ -1,10 +1,4 @@
 -- Statements and clauses in their rarer forms.
-SET default_table_engine = 'Memory';
-CREATE TABLE st_engine (x UInt8);
-SELECT engine FROM system.tables WHERE name = 'st_engine' AND database = currentDatabase();
-SET default_table_engine = 'None';
-CREATE TABLE st_none (x UInt8);
-SET default_table_engine = 'MergeTree';
 SET max_block_size = 0;
 CREATE DATABASE st_ordinary ENGINE = Ordinary;
 CREATE DATABASE st_memory ENGINE = Memory(1);
@@ -41,5 +35,3 @@ CREATE TABLE st_no_null (a Array(UInt8) NULL) ENGINE = Memory;
 CREATE TABLE st_typed (a NULL DEFAULT 1, b DEFAULT 2) ENGINE = Memory;
 DESCRIBE st_typed;
 ALTER TABLE st_typed MODIFY COLUMN a REMOVE COMMENT;
-SET param_place = somewhere;
-SELECT {place:String};

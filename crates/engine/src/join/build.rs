@@ -245,7 +245,12 @@ impl Sink for JoinSink {
             // Rows are found by their numbers.
             runs.clear();
         }
-        let index = KeyIndex::of_runs(if is_paste { 0 } else { rows }, matching.keeps_last_of_key(), &runs)?;
+        let keeps_last = matching.keeps_last_of_key();
+        let index = match matching.nearest {
+            // ASOF goes through the keys of a partition, which only hashed tables keep together.
+            Some(_) => KeyIndex::new(rows, keeps_last),
+            None => KeyIndex::of_runs(if is_paste { 0 } else { rows }, keeps_last, &runs)?,
+        };
         let nearest = match &matching.nearest {
             Some(nearest) => Some(NearestRows::new(nearest, values, index.partitions())?),
             None => None,

@@ -103,7 +103,8 @@ impl KeyIndex {
         }
     }
 
-    /// An index of the rows of runs, still empty, in the form that suits their keys. It cannot be [`extended`](Self::extended).
+    /// An index of the rows of runs, still empty, in the form that suits their keys. It cannot be [`extended`](Self::extended), and its
+    /// [`first_rows`](Self::first_rows) are not known.
     ///
     /// # Errors
     /// `MEMORY_LIMIT_EXCEEDED`.
