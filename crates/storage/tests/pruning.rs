@@ -399,7 +399,7 @@ fn skip_indexes_make_scans_small() {
     assert_eq!(held("i", "minmax", 4, "i = 50"), 128);
     assert_eq!(held("i", "set(3)", 1, "i + 1 = 51"), 104);
     assert!(held("s", "bloom_filter(0.001)", 1, "s = 'word777 shared'") <= 8 * 8);
-    assert!(held("s", "bloom_filter(0.001)", 1, "s IN ('word777 shared', 'word9 shared')") <= 8 * 8);
+    assert!(held("s", "bloom_filter(0.001)", 1, "s IN ('word777 shared', 'word9 shared')") <= 8 * 16);
     assert_eq!(held("s", "bloom_filter(0.001)", 1, "s != 'word777 shared'"), 10_000);
     assert!(held("s", "tokenbf_v1(256, 3, 0)", 1, "hasToken(s, 'word777')") <= 8 * 8);
     assert!(held("s", "ngrambf_v1(4, 512, 3, 0)", 1, "s LIKE '%rd7777%'") <= 8 * 64);

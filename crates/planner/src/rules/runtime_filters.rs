@@ -81,8 +81,32 @@ fn add(plan: &mut Plan, filters: &mut u64, functions: &FunctionContext) -> Resul
             arguments: std::iter::once(number).chain(keys).collect(),
         };
         predicate_pushdown::add(&mut join.left, filter, functions)?;
+        if take_back(&mut join.left, *filters, functions)? {
+            join.runtime_filter = None;
+        }
     }
     plan.try_for_each_input(|input| add(input, filters, functions))
+}
+
+/// Takes a filter away that did not get below anything that works: its join looks the same keys up right after it.
+fn take_back(plan: &mut Plan, number: u64, functions: &FunctionContext) -> Result<bool> {
+    if let Plan::Project { input, .. } = plan {
+        return take_back(input, number, functions);
+    }
+    let mut is_taken = false;
+    plan.replace_with(|plan| {
+        let Plan::Filter { input, predicate } = plan else { return Ok(plan) };
+        let mut all = Vec::new();
+        conjuncts(predicate, &mut all);
+        let count = all.len();
+        all.retain(|part| RuntimeFilter::of(part).is_none_or(|filter| filter.join != number));
+        is_taken = all.len() < count;
+        Ok(match all_of(all, functions)? {
+            Some(predicate) => Plan::Filter { input, predicate },
+            None => *input,
+        })
+    })?;
+    Ok(is_taken)
 }
 
 /// Whether a left row without a partner never comes out, so that it may be missing.
