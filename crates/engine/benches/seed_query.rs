@@ -80,6 +80,7 @@ fn table(engine: &Engine, keys: &[i16]) -> Arc<TableHandle> {
     let definition = TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        projections: Vec::new(),
         ttl: Vec::new(),
         columns: vec![ColumnDescription::new("ResolutionWidth", DataType::Int16)],
         engine: "Memory".into(),

@@ -35,6 +35,7 @@ fn databases(folder: &Path, columns: usize) -> Arc<Databases> {
     let definition = TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        projections: Vec::new(),
         ttl: Vec::new(),
         columns: (0..columns).map(column).collect(),
         engine: "MergeTree".into(),

@@ -90,6 +90,7 @@ fn databases(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<Databases> 
     let definition = TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        projections: Vec::new(),
         ttl: Vec::new(),
         columns: columns.iter().enumerate().map(description).collect(),
         engine: "Memory".into(),

@@ -42,7 +42,8 @@ pub(crate) fn bind_parsed(
     expression_over(columns, expression, &context)
 }
 
-struct Nothing;
+/// No tables and no subqueries.
+pub(crate) struct Nothing;
 
 impl Catalog for Nothing {
     fn table(&self, _: Option<&str>, table: &str) -> Result<Arc<dyn TableMetadata>> {

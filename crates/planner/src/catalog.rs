@@ -10,8 +10,10 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use crate::context::SubqueryRunner;
 use crate::definition::{Constraint, TableDefinition};
+use crate::expression::Expression;
 use crate::load::SourceReader;
 use crate::materialized_view::MaterializedView;
+use crate::projection::{Projected, Projection};
 use crate::uses::Used;
 
 /// A column as a table declares it.
@@ -131,6 +133,26 @@ pub trait TableMetadata: Send + Sync + Debug {
     /// So many of the last columns tell of where rows are from: they are read by name only, `*` does not stand for them.
     fn virtual_columns(&self) -> usize {
         0
+    }
+    /// The projections that some of the rows are kept in, too.
+    fn projections(&self) -> Vec<Arc<Projection>> {
+        Vec::new()
+    }
+    /// The rows as one of these projections has them, as far as it has them.
+    fn projected(&self, _projection: &Projection) -> Option<Projected> {
+        None
+    }
+    /// The projection whose rows these are.
+    fn of_projection(&self) -> Option<&str> {
+        None
+    }
+    /// How many granules may have rows that meet a condition over the table's columns, as far as the primary key tells; `None` of tables that have
+    /// no granules.
+    ///
+    /// # Errors
+    /// Where the condition cannot be understood.
+    fn marks_selected(&self, _condition: Option<&Expression>) -> Result<Option<u64>> {
+        Ok(None)
     }
     /// The implementation, for the engine to downcast.
     fn as_any(&self) -> &dyn Any;

@@ -10,11 +10,14 @@ use crate::analyzer::{Analyzer, Definitions, analyze_query, text, typed_literal}
 use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
 use crate::codec;
 use crate::context::PlannerContext;
-use crate::definition::{Constraint, KeyExpression, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW};
+use crate::definition::{
+    Constraint, KeyExpression, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW,
+};
 use crate::deprecated_engine::{is_deprecated, settle_deprecated};
 use crate::expression::Expression;
 use crate::function_table;
 use crate::insert::plan_defaults;
+use crate::projection::plan_projection;
 use crate::skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
 use crate::ttl;
 
@@ -29,7 +32,6 @@ const COLUMNS_MAX: usize = 10_000;
 /// wrong with an expression; `NOT_IMPLEMENTED` for what tables do not have here yet.
 pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext<'_>) -> Result<TableDefinition> {
     let elements = create.elements.clone().unwrap_or_default();
-    refuse(!elements.projections.is_empty(), "A projection of a table")?;
     let mut storage = create.storage.clone().unwrap_or_default();
     let mut columns = declared_columns(&elements.columns, &[], context)?;
     if let Some(function) = table_function(create, context)? {
@@ -76,6 +78,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     let keys = Keys { columns: &columns, context };
     let constraints = constraints(create, &elements, &columns, context)?;
     let indices = indices(create, &elements, &columns, context)?;
+    let projections = projections(create, &elements, &columns, context)?;
     let in_columns: Vec<ast::Expression> = elements
         .columns
         .iter()
@@ -102,6 +105,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     let definition = TableDefinition {
         constraints,
         indices,
+        projections,
         ttl: ttl::declared(&storage.ttl),
         engine: storage.engine.as_ref().map_or("", |engine| &engine.name).into(),
         engine_arguments,
@@ -477,17 +481,49 @@ fn indices(
         }
         indices.push(index);
     }
-    if let Some(ast::CreateSource::Table(name) | ast::CreateSource::Clone(name)) = &create.source
-        && elements.columns.is_empty()
-        && create.storage.as_ref().is_none_or(|storage| storage.engine.is_none())
-        && !create.temporary
-    {
-        let analyzer = Analyzer::new(context);
-        let database = name.database.as_ref().map(|database| analyzer.identifier(database)).transpose()?;
-        let like = context.catalog.definition(database, analyzer.identifier(&name.table)?)?;
-        indices.extend(like.iter().flat_map(|like| like.indices.iter().cloned()));
-    }
+    indices.extend(like(create, elements, context)?.iter().flat_map(|like| like.indices.iter().cloned()));
     Ok(indices)
+}
+
+/// The table that a new one is like in all that is not said.
+fn like(
+    create: &ast::CreateTable,
+    elements: &ast::TableElements,
+    context: &PlannerContext<'_>,
+) -> Result<Option<Arc<TableDefinition>>> {
+    match &create.source {
+        Some(ast::CreateSource::Table(name) | ast::CreateSource::Clone(name))
+            if elements.columns.is_empty()
+                && create.storage.as_ref().is_none_or(|storage| storage.engine.is_none())
+                && !create.temporary =>
+        {
+            let analyzer = Analyzer::new(context);
+            let database = name.database.as_ref().map(|database| analyzer.identifier(database)).transpose()?;
+            context.catalog.definition(database, analyzer.identifier(&name.table)?)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The projections that are declared, or those of the table that this one is like.
+fn projections(
+    create: &ast::CreateTable,
+    elements: &ast::TableElements,
+    columns: &[ColumnDescription],
+    context: &PlannerContext<'_>,
+) -> Result<Vec<ProjectionDefinition>> {
+    let mut projections: Vec<ProjectionDefinition> = Vec::new();
+    for declared in &elements.projections {
+        let projection = plan_projection(declared, columns, &context.functions)?;
+        if projections.iter().any(|known| known.name == projection.name) {
+            let message =
+                format!("Cannot add projection {}: projection with this name already exists", projection.name);
+            return Err(Error::new(ErrorCode::ILLEGAL_PROJECTION, message));
+        }
+        projections.push(projection);
+    }
+    projections.extend(like(create, elements, context)?.iter().flat_map(|like| like.projections.iter().cloned()));
+    Ok(projections)
 }
 
 /// A skip index of a table of these columns.

@@ -49,6 +49,32 @@ impl std::fmt::Display for SkipIndex {
     }
 }
 
+/// A projection, as it is kept and shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProjectionDefinition {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it selects, in SQL: `SELECT a, sum(b) GROUP BY a`.
+    pub sql: Arc<str>,
+    /// `WITH SETTINGS`, as text.
+    pub settings: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl std::fmt::Display for ProjectionDefinition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = text::expression(&ast::Expression::identifier(&*self.name));
+        write!(f, "PROJECTION {name} ({})", self.sql)?;
+        if self.settings.is_empty() {
+            return Ok(());
+        }
+        let setting = |(name, value): &(Arc<str>, Arc<str>)| match value.parse::<f64>() {
+            Ok(_) => format!("{name} = {value}"),
+            Err(_) => format!("{name} = {}", Value::string(&**value)),
+        };
+        write!(f, " WITH SETTINGS ({})", self.settings.iter().map(setting).collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// A table's definition.
 #[derive(Clone, Debug, Default)]
 pub struct TableDefinition {
@@ -74,6 +100,8 @@ pub struct TableDefinition {
     pub constraints: Vec<Constraint>,
     /// `INDEX`.
     pub indices: Vec<SkipIndex>,
+    /// `PROJECTION`.
+    pub projections: Vec<ProjectionDefinition>,
     /// `TTL` of the table: its elements in SQL, as [`TableTtl`](crate::TableTtl) binds them.
     pub ttl: Vec<Arc<str>>,
 }

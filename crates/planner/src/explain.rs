@@ -75,6 +75,9 @@ fn name(plan: &Plan) -> String {
     match plan {
         Plan::Scan(Scan { table, .. }) => {
             let engine = table.engine();
+            if let Some(projection) = table.of_projection() {
+                return format!("ReadFromMergeTree ({projection})");
+            }
             match table.database() {
                 "" => format!("ReadFrom{engine}"),
                 database => format!("ReadFrom{engine} ({database}.{})", table.name()),

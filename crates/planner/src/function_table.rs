@@ -51,6 +51,7 @@ pub(crate) fn definition(
     Ok(TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        projections: Vec::new(),
         ttl: Vec::new(),
         columns: if declared.is_empty() { of_function } else { declared },
         engine: TABLE_FUNCTION.into(),

@@ -19,6 +19,8 @@ pub mod insert;
 pub mod load;
 mod materialized_view;
 pub mod plan;
+mod projection;
+mod projection_choice;
 pub mod rules;
 mod skip_index;
 mod ttl;
@@ -35,7 +37,9 @@ pub use catalog::{
 pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
 pub use context::{PlannerContext, SubqueryRunner};
 pub use create::{plan_constraint, plan_index, plan_setting, plan_table_definition};
-pub use definition::{Constraint, KeyExpression, MATERIALIZED_VIEW, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW};
+pub use definition::{
+    Constraint, KeyExpression, MATERIALIZED_VIEW, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW,
+};
 pub use describe::{describe_query, describe_table_function};
 pub use dictionary::{
     DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,
@@ -53,6 +57,8 @@ pub use plan::{
     Aggregate, AggregateCall, FrameBound, FrameUnit, Inequality, Join, JoinKey, JoinKind, JoinStrictness, KeySets,
     Nearest, Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame,
 };
+pub use projection::{Projected, Projection, ProjectionAggregate, plan_projection};
+pub use projection_choice::{may_read_projections, use_projections};
 pub use rules::RuntimeFilter;
 pub use skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
 pub use ttl::{TableTtl, Ttl, TtlAction, TtlGroups};

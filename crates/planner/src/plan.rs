@@ -327,6 +327,23 @@ impl AggregateCall {
         self.name.split('(').next().unwrap_or_default()
     }
 
+    /// The function as it is written in results, with its parameters: `quantile(0.9)`.
+    pub fn function_text(&self) -> &str {
+        let mut depth = 0_usize;
+        for (at, byte) in self.name.bytes().enumerate() {
+            match byte {
+                b'(' => depth += 1,
+                b')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 && byte == b')' {
+                let is_called = self.name.as_bytes().get(at + 1) == Some(&b'(');
+                return if is_called { self.name.get(..=at).unwrap_or_default() } else { self.function_name() };
+            }
+        }
+        self.function_name()
+    }
+
     /// Whether this counts rows, whatever is in them: `count()`, and `count(x)` of an `x` that is never NULL.
     pub fn counts_rows(&self) -> bool {
         self.arguments.is_empty()

@@ -35,6 +35,8 @@ pub struct QueryUses {
     pub tables: BTreeSet<String>,
     /// Columns that are read or written, as `database.table.column`.
     pub columns: BTreeSet<String>,
+    /// Projections that are read, as `database.table.projection`.
+    pub projections: BTreeSet<String>,
     /// Views, as `database.view`.
     pub views: BTreeSet<String>,
     /// Scalar functions by their own names.
@@ -109,6 +111,7 @@ impl QueryUses {
             mut databases,
             mut tables,
             mut columns,
+            mut projections,
             mut views,
             mut functions,
             mut aggregate_functions,
@@ -122,6 +125,7 @@ impl QueryUses {
         self.databases.append(&mut databases);
         self.tables.append(&mut tables);
         self.columns.append(&mut columns);
+        self.projections.append(&mut projections);
         self.views.append(&mut views);
         self.functions.append(&mut functions);
         self.aggregate_functions.append(&mut aggregate_functions);

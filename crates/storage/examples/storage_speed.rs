@@ -162,6 +162,7 @@ fn definition(of: &[(&str, DataType)], sorting: &[usize]) -> TableDefinition {
     TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        projections: Vec::new(),
         ttl: Vec::new(),
         sorting_key: sorting.iter().map(key).collect(),
         columns,

@@ -1,7 +1,9 @@
 //! Key expressions from their SQL, as the catalog keeps them.
 
 use squall_functions::{FunctionContext, Moment};
-use squall_planner::{ColumnDescription, Expression, TableDefinition, TableTtl, bind_expression};
+use squall_planner::{
+    ColumnDescription, Expression, Projection, ProjectionDefinition, TableDefinition, TableTtl, bind_expression,
+};
 use squall_types::Result;
 
 /// Reads key expressions as a server in one time zone does.
@@ -34,6 +36,14 @@ impl KeyBinding {
     /// As of [`TableTtl::bind`].
     pub(crate) fn ttl(&self, definition: &TableDefinition) -> Result<TableTtl> {
         TableTtl::bind(definition, &self.of_this_moment().functions)
+    }
+
+    /// A projection of a table of these columns.
+    ///
+    /// # Errors
+    /// As of [`Projection::bind`].
+    pub(crate) fn projection(&self, definition: &ProjectionDefinition, columns: &[ColumnDescription]) -> Result<Projection> {
+        Projection::bind(definition, columns, &self.functions)
     }
 
     /// The typed expression over these columns.

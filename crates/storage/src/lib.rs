@@ -33,7 +33,7 @@ mod view;
 
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
-    BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView,
+    BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView, ProjectionPlacement,
     PartBackup, PartCommand, RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup, TableDescription,
     TableToRestore,
 };
@@ -56,7 +56,7 @@ pub use null::null_table;
 pub use part_event::{NotePart, PartEvent, PartEventKind};
 pub use session_catalog::SessionCatalog;
 pub use table::{
-    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartTtl, PartTtlKind,
+    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartTtl, PartTtlKind, ProjectionPart,
     PartWork, ScanRequest, ScanSelection, SkipIndexSize, SkipIndexUse, Table, TableHandle, TableScan, commit_together,
 };
 pub use view::{inserted_rows, system_view};

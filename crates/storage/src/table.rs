@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use squall_planner::{ColumnDescription, Constraint, Expression, LoadedByQuery, MaterializedView, TableMetadata};
+use squall_planner::{
+    ColumnDescription, Constraint, Expression, LoadedByQuery, MaterializedView, Projected, Projection, TableMetadata,
+};
 use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Settings, Value};
 
@@ -90,6 +92,11 @@ pub trait Table: TableMetadata {
 
     /// The same with their columns.
     fn columns_of_parts(&self) -> Vec<(PartInfo, Vec<PartColumn>)> {
+        Vec::new()
+    }
+
+    /// What the parts have of projections, for `system.projection_parts`.
+    fn projection_parts(&self) -> Vec<ProjectionPart> {
         Vec::new()
     }
 
@@ -199,6 +206,21 @@ pub struct PartInfo {
     pub codec: Option<Arc<str>>,
     /// The smallest and largest value, in seconds, of the first `DateTime` among the sorting key's columns.
     pub times: Option<(u32, u32)>,
+}
+
+/// What a part has of a projection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProjectionPart {
+    /// The projection's name.
+    pub name: Arc<str>,
+    /// The part's.
+    pub parent: Arc<str>,
+    /// Its rows.
+    pub rows: u64,
+    /// Granules.
+    pub marks: u64,
+    /// What it takes of the part's file.
+    pub bytes_on_disk: u64,
 }
 
 /// What a skip index takes in all parts of a table.
@@ -490,6 +512,18 @@ impl TableMetadata for TableHandle {
     }
     fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
         self.0.with_part_columns()
+    }
+    fn projections(&self) -> Vec<Arc<Projection>> {
+        self.0.projections()
+    }
+    fn projected(&self, projection: &Projection) -> Option<Projected> {
+        self.0.projected(projection)
+    }
+    fn of_projection(&self) -> Option<&str> {
+        self.0.of_projection()
+    }
+    fn marks_selected(&self, condition: Option<&Expression>) -> Result<Option<u64>> {
+        self.0.marks_selected(condition)
     }
     fn merged(&self) -> Option<Arc<dyn TableMetadata>> {
         self.0.final_rows().map(|table| Arc::new(Self(table)) as Arc<dyn TableMetadata>)

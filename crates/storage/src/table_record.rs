@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use squall_planner::{
-    ColumnDefault, ColumnDescription, Constraint, DefaultKind, KeyExpression, SkipIndex, TableDefinition,
+    ColumnDefault, ColumnDescription, Constraint, DefaultKind, KeyExpression, ProjectionDefinition, SkipIndex,
+    TableDefinition,
 };
 use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value};
 use uuid::Uuid;
@@ -40,6 +41,9 @@ pub(crate) struct TableRecord {
     /// Skip indexes, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) indices: Vec<IndexRecord>,
+    /// Projections, if any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) projections: Vec<ProjectionRecord>,
     /// Counts how often the columns changed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) schema_number: i64,
@@ -68,6 +72,31 @@ impl IndexRecord {
             sql: index.sql.to_string(),
             kind: index.kind.to_string(),
             granularity: index.granularity,
+        }
+    }
+}
+
+/// A projection.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ProjectionRecord {
+    pub(crate) name: String,
+    pub(crate) sql: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+impl ProjectionRecord {
+    pub(crate) fn new(projection: &ProjectionDefinition) -> Self {
+        let settings = projection.settings.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        Self { name: projection.name.to_string(), sql: projection.sql.to_string(), settings: settings.collect() }
+    }
+
+    fn definition(&self) -> ProjectionDefinition {
+        let settings = self.settings.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
+        ProjectionDefinition {
+            name: self.name.as_str().into(),
+            sql: self.sql.as_str().into(),
+            settings: settings.collect(),
         }
     }
 }
@@ -134,6 +163,7 @@ impl TableRecord {
             comment: definition.comment.to_string(),
             constraints: definition.constraints.iter().map(ConstraintRecord::new).collect(),
             indices: definition.indices.iter().map(IndexRecord::new).collect(),
+            projections: definition.projections.iter().map(ProjectionRecord::new).collect(),
             ttl: definition.ttl.iter().map(ToString::to_string).collect(),
             schema_number: 0,
             fields: Vec::new(),
@@ -202,6 +232,7 @@ impl TableRecord {
             settings: self.settings.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
             comment: self.comment.as_str().into(),
             ttl: self.ttl.iter().map(|element| element.as_str().into()).collect(),
+            projections: self.projections.iter().map(ProjectionRecord::definition).collect(),
             indices: self
                 .indices
                 .iter()
@@ -330,6 +361,11 @@ mod tests {
             primary_key: Some(vec!["c".to_owned()]),
             partition_key: vec!["toYYYYMM(c)".to_owned()],
             ttl: vec!["c + toIntervalDay(1) GROUP BY c SET a = max(a)".to_owned()],
+            projections: vec![ProjectionRecord {
+                name: "p".to_owned(),
+                sql: "SELECT b, max(a) GROUP BY b".to_owned(),
+                settings: vec![("index_granularity".to_owned(), "16".to_owned())],
+            }],
             settings: vec![("index_granularity".to_owned(), "7".to_owned())],
             ..TableRecord::default()
         };

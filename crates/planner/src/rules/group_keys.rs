@@ -39,7 +39,11 @@ pub(super) fn apply(plan: &mut Plan) -> Result<()> {
 }
 
 /// The expression with keys in place of what they compute, where nothing else is left; columns are keys' numbers.
-fn over_keys(expression: &Expression, keys: &[Expression], is_key: &impl Fn(usize) -> bool) -> Option<Expression> {
+pub(crate) fn over_keys(
+    expression: &Expression,
+    keys: &[Expression],
+    is_key: &impl Fn(usize) -> bool,
+) -> Option<Expression> {
     let key = keys.iter().enumerate().find(|(at, key)| is_key(*at) && key.same(expression));
     if let Some((position, key)) = key {
         return Some(Expression::column(position, key.data_type()));

@@ -23,6 +23,7 @@ mod typed_constants;
 
 use std::sync::Arc;
 
+pub(crate) use group_keys::over_keys;
 pub(crate) use predicate_pushdown::as_join_key;
 pub use runtime_filters::RuntimeFilter;
 
@@ -86,6 +87,15 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     limit_pushdown::apply(&mut plan);
     typed_constants::apply(&mut plan, &context.functions)?;
     Ok(plan)
+}
+
+/// A query in the form in which the rules leave expressions.
+///
+/// # Errors
+/// Where a function that a rule inserts cannot be bound.
+pub(crate) fn settle_expressions(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
+    merge_projects::apply(plan)?;
+    simplify::apply(plan, functions)
 }
 
 /// Whether the query may read what it reads: the columns that something needs, before any rule finds out that rows need not be read.

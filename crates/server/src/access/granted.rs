@@ -51,6 +51,7 @@ const OPEN_SYSTEM_TABLES: &[&str] = &[
     "parts",
     "privileges",
     "processes",
+    "projection_parts",
     "projections",
     "quota_usage",
     "replicas",

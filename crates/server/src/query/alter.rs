@@ -5,10 +5,10 @@ use std::sync::Arc;
 use squall_engine::QueryContext;
 use squall_planner::{
     Alteration, ColumnDescription, MATERIALIZED_VIEW, MaterializedView, PlannerContext, TableDefinition, altered_view,
-    plan_constraint, plan_index, plan_setting,
+    plan_constraint, plan_index, plan_projection, plan_setting,
 };
 use squall_sql::ast::{self, AlterCommand, Literal, PartitionSelector};
-use squall_storage::{DefinitionChange, PartSelection};
+use squall_storage::{DefinitionChange, PartSelection, ProjectionPlacement};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
 use super::cascade::table_of_parts;
@@ -225,6 +225,21 @@ fn alter(
         }
         AlterCommand::DropIndex { if_exists, index } => {
             DefinitionChange::DropIndex { name: name(index)?.into(), if_exists: *if_exists }
+        }
+        AlterCommand::AddProjection { if_not_exists, projection, placement } => {
+            let columns = &alteration.definition.columns;
+            let projection = planning::planner_now(session, context, |planner| {
+                plan_projection(projection, columns, &planner.functions)
+            })?;
+            let placement = match placement {
+                ast::Placement::First => ProjectionPlacement::First,
+                ast::Placement::After(other) => ProjectionPlacement::After(name(other)?.into()),
+                ast::Placement::Last => ProjectionPlacement::Last,
+            };
+            DefinitionChange::AddProjection { projection, if_not_exists: *if_not_exists, placement }
+        }
+        AlterCommand::DropProjection { if_exists, projection } => {
+            DefinitionChange::DropProjection { name: name(projection)?.into(), if_exists: *if_exists }
         }
         AlterCommand::DropConstraint { if_exists, constraint } => {
             DefinitionChange::DropConstraint { name: name(constraint)?.into(), if_exists: *if_exists }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_planner::{
-    Catalog, ColumnDescription, Constraint, DefaultKind, LoadedByQuery, MaterializedView, QueryUses, RemoteCall,
-    RemoteRows, RemoteServers, SubqueryRunner, TableDefinition, TableMetadata, Used,
+    Catalog, ColumnDescription, Constraint, DefaultKind, Expression, LoadedByQuery, MaterializedView, Projected,
+    Projection, QueryUses, RemoteCall, RemoteRows, RemoteServers, SubqueryRunner, TableDefinition, TableMetadata, Used,
 };
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
@@ -462,6 +462,16 @@ impl TableMetadata for WatchedTable {
     }
     fn sampling_key(&self) -> Option<&Arc<str>> {
         self.table.sampling_key()
+    }
+    // Projections are chosen right before a plan runs, also of one that is kept.
+    fn projections(&self) -> Vec<Arc<Projection>> {
+        self.table.projections()
+    }
+    fn projected(&self, projection: &Projection) -> Option<Projected> {
+        self.table.projected(projection)
+    }
+    fn marks_selected(&self, condition: Option<&Expression>) -> Result<Option<u64>> {
+        self.table.marks_selected(condition)
     }
     fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
         // A kept plan would find the table without these columns.

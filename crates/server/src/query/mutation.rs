@@ -28,7 +28,7 @@ pub(super) async fn delete(session: &Session, statement: &ast::Delete, context: 
     refuse_cluster(&statement.cluster)?;
     let (database, table) = table_name(session, &statement.table)?;
     let command = AlterCommand::Delete { partition: statement.partition.clone(), filter: statement.filter.clone() };
-    run_all(session, &database, &table, &[&command], context).await?;
+    run_as(session, &database, &table, &[&command], true, context).await?;
     Ok(Answer::Done)
 }
 
@@ -118,6 +118,8 @@ pub(super) fn is_mutation(command: &AlterCommand) -> bool {
             | AlterCommand::ApplyPatches { .. }
             | AlterCommand::MaterializeIndex { .. }
             | AlterCommand::ClearIndex { .. }
+            | AlterCommand::MaterializeProjection { .. }
+            | AlterCommand::ClearProjection { .. }
     )
 }
 
@@ -145,6 +147,30 @@ async fn run_index(
     write_all_anew(session, table, rewrite, context).await
 }
 
+/// Carries out MATERIALIZE PROJECTION, or CLEAR PROJECTION: parts are written anew with the projection, or without it.
+async fn run_projection(
+    session: &Session,
+    database: &str,
+    table: &str,
+    (projection, partition, if_exists): (&ast::Identifier, Option<&PartitionSelector>, bool),
+    clears: bool,
+    context: &Arc<QueryContext>,
+) -> Result<()> {
+    let name = identifier(session, projection)?;
+    let description = session.databases_of(database).describe(database, table)?;
+    let mut known = description.definition.iter().flat_map(|definition| &definition.projections);
+    if if_exists && !known.any(|known| *known.name == *name) {
+        return Ok(());
+    }
+    let parts = match partition {
+        Some(partition) => selection(session, database, table, partition, context).await?,
+        None => PartSelection::All,
+    };
+    let of = RewriteOf::Projection { parts, name: (&*name).into(), clears };
+    let rewrite = begin(session, database, table, &of).await?;
+    write_all_anew(session, table, rewrite, context).await
+}
+
 /// Writes the rows of all pieces as they are.
 async fn write_all_anew(session: &Session, table: &str, rewrite: Rewrite, context: &Arc<QueryContext>) -> Result<()> {
     let all = Mutation { partition: None, filter: None, assignments: Some(Vec::new()) };
@@ -163,11 +189,23 @@ pub(super) async fn run_all(
     commands: &[&AlterCommand],
     context: &Arc<QueryContext>,
 ) -> Result<()> {
+    run_as(session, database, table, commands, false, context).await
+}
+
+/// The same; `is_lightweight` where it was not ALTER TABLE that deletes.
+async fn run_as(
+    session: &Session,
+    database: &str,
+    table: &str,
+    commands: &[&AlterCommand],
+    is_lightweight: bool,
+    context: &Arc<QueryContext>,
+) -> Result<()> {
     let uuid = session.databases_of(database).describe(database, table)?.uuid;
     let shown = commands.iter().map(|command| shown(command)).collect();
     let turn = session.server.mutations.begin(TableName::new(database, table), uuid, shown, context);
     for command in commands {
-        run(session, database, table, command, context).await?;
+        run(session, database, table, command, is_lightweight, context).await?;
     }
     turn.finish();
     Ok(())
@@ -186,6 +224,7 @@ async fn run(
     database: &str,
     table: &str,
     command: &AlterCommand,
+    is_lightweight: bool,
     context: &Arc<QueryContext>,
 ) -> Result<()> {
     if session.server.config.load().server.disable_insertion_and_mutation && database != "system" {
@@ -203,6 +242,14 @@ async fn run(
             let of = (index, partition.as_ref(), *if_exists);
             return run_index(session, database, table, of, true, context).await;
         }
+        AlterCommand::MaterializeProjection { if_exists, projection, partition } => {
+            let of = (projection, partition.as_ref(), *if_exists);
+            return run_projection(session, database, table, of, false, context).await;
+        }
+        AlterCommand::ClearProjection { if_exists, projection, partition } => {
+            let of = (projection, partition.as_ref(), *if_exists);
+            return run_projection(session, database, table, of, true, context).await;
+        }
         _ => {}
     }
     let description = session.databases_of(database).describe(database, table)?;
@@ -217,7 +264,8 @@ async fn run(
         Some(partition) => selection(session, database, table, partition, context).await?,
         None => PartSelection::All,
     };
-    let rewrite = begin(session, database, table, &RewriteOf::Parts(of)).await?;
+    let of = if is_lightweight { RewriteOf::PartsOfDelete(of) } else { RewriteOf::Parts(of) };
+    let rewrite = begin(session, database, table, &of).await?;
     let pieces = rewrite.pieces(ROWS);
     // The table may have been altered meanwhile: what is rewritten has the columns of what is read.
     let columns = pieces.first().map_or(columns, |(source, _)| source.columns().to_vec());

@@ -10,7 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use squall_engine::QueryContext;
 use squall_formats::FormatOptions;
 use squall_functions::{FunctionContext, Moment, SeriesTags};
-use squall_planner::{OutsideSource, Plan, PlannerContext, SubqueryRunner, plan_query};
+use squall_planner::{
+    OutsideSource, Plan, PlannerContext, SubqueryRunner, may_read_projections, plan_query, use_projections,
+};
 use squall_runtime::ProfileEvent;
 use squall_sql::{ParserLimits, ast};
 use squall_types::checkpoint::leash;
@@ -34,9 +36,20 @@ pub(super) const PLANNING_MAX: Duration = Duration::from_millis(1);
 /// # Errors
 /// Everything that can be wrong with a query.
 pub(super) async fn plan(session: &Session, query: &ast::Query, context: &Arc<QueryContext>) -> Result<Plan> {
-    let plan = with_planner(session, context, query, plan_query).await?;
+    let mut plan = with_planner(session, context, query, plan_query).await?;
     context.note_uses(|uses| uses.note_columns(&plan));
+    choose_projections(session, &mut plan, context)?;
     Ok(plan)
+}
+
+/// Has a plan read projections where that is less to read. It is for the parts of this moment, so no such plan is kept.
+fn choose_projections(session: &Session, plan: &mut Plan, context: &QueryContext) -> Result<()> {
+    let functions = function_context(session, &context.query_id, lookups(session));
+    let used = use_projections(plan, &context.settings, &functions)?;
+    if !used.is_empty() {
+        context.note_uses(|uses| uses.projections.extend(used));
+    }
+    Ok(())
 }
 
 /// Does something with the planner that may want subqueries run. If it does, it is done anew on a thread that may wait for them.
@@ -179,6 +192,19 @@ pub(super) async fn plan_cached(
     query: &ast::Query,
     context: &Arc<QueryContext>,
 ) -> Result<Arc<Plan>> {
+    let mut plan = plan_or_find(session, parsed, query, context).await?;
+    if may_read_projections(&plan, &context.settings) {
+        choose_projections(session, Arc::make_mut(&mut plan), context)?;
+    }
+    Ok(plan)
+}
+
+async fn plan_or_find(
+    session: &Session,
+    parsed: &Parsed,
+    query: &ast::Query,
+    context: &Arc<QueryContext>,
+) -> Result<Arc<Plan>> {
     let may_be_kept =
         session.parameters.is_empty() && session.external_tables.is_none() && !session.temporary_tables.may_be_any();
     if may_be_kept
@@ -198,7 +224,9 @@ pub(super) async fn plan_cached(
     }
     context.counters.add(ProfileEvent::PlanCacheMisses, 1);
     if !may_be_kept {
-        return Ok(Arc::new(Box::pin(plan(session, query, context)).await?));
+        let planned = Box::pin(with_planner(session, context, query, plan_query)).await?;
+        context.note_uses(|uses| uses.note_columns(&planned));
+        return Ok(Arc::new(planned));
     }
     let leash = leash(PLANNING_MAX);
     let planned = plan_and_keep(session, query, context);
@@ -321,8 +349,9 @@ struct Runner {
 }
 
 impl SubqueryRunner for Runner {
-    fn run(&self, plan: Plan) -> Result<Vec<Block>> {
+    fn run(&self, mut plan: Plan) -> Result<Vec<Block>> {
         self.context.note_uses(|uses| uses.note_columns(&plan));
+        choose_projections(&self.session, &mut plan, &self.context)?;
         let engine = &self.session.server.engine;
         if self.is_here {
             // Each has a context of its own: its end is not that of the next one.

@@ -121,7 +121,7 @@ fn is_temporary(row: &TableDescription) -> bool {
 }
 
 /// The database of a table; a session's own are in none.
-fn shown_database(row: &TableDescription) -> &str {
+pub(super) fn shown_database(row: &TableDescription) -> &str {
     if is_temporary(row) { "" } else { row.table.database() }
 }
 
@@ -441,6 +441,12 @@ pub fn create_table_query(row: &TableDescription, databases: &Databases, many_li
     for constraint in row.definition.iter().flat_map(|definition| &definition.constraints) {
         let kind = if constraint.is_assumed { "ASSUME" } else { "CHECK" };
         columns.push(format!("CONSTRAINT {} {kind} {}", quote(&constraint.name), constraint.sql));
+    }
+    for projection in row.definition.iter().flat_map(|definition| &definition.projections) {
+        columns.push(match many_lines {
+            true => projection.many_lines().replace('\n', "\n    "),
+            false => projection.to_string(),
+        });
     }
     let mut clauses = engine_clauses(row);
     let view = row.table.materialized_view();

@@ -117,17 +117,6 @@ const EMPTY: &[(&str, &[(&str, &str)])] = &[
             ("replica_name", "String"),
         ],
     ),
-    (
-        "projections",
-        &[
-            ("database", "String"),
-            ("table", "String"),
-            ("name", "String"),
-            ("type", "Enum8('Normal' = 0, 'Aggregate' = 1)"),
-            ("sorting_key", "Array(String)"),
-            ("query", "String"),
-        ],
-    ),
     ("warnings", &[("message", "String"), ("message_format_string", "LowCardinality(String)")]),
 ];
 

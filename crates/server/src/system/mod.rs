@@ -21,6 +21,7 @@ mod named_collections;
 mod parts;
 mod parts_columns;
 mod processes;
+mod projections;
 mod quota_tables;
 mod scheduler;
 mod server_settings;
@@ -92,6 +93,8 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         clusters::macros(&server),
         parts::parts(&server, Viewer::default()),
         parts_columns::parts_columns(&server, Viewer::default()),
+        projections::projections(&server, Viewer::default()),
+        projections::projection_parts(&server, Viewer::default()),
         merges::merges(&server, Viewer::default()),
         asynchronous_inserts::asynchronous_inserts(&server, Viewer::default()),
         mutations::mutations(&server, Viewer::default()),
@@ -146,6 +149,8 @@ pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
         "asynchronous_inserts" => asynchronous_inserts::asynchronous_inserts(&server(), viewer()),
         "mutations" => mutations::mutations(&server(), viewer()),
         "parts_columns" => parts_columns::parts_columns(&server(), viewer()),
+        "projections" => projections::projections(&server(), viewer()),
+        "projection_parts" => projections::projection_parts(&server(), viewer()),
         "detached_parts" => detached::detached_parts(&server(), viewer()),
         "detached_tables" => detached::detached_tables(&server(), viewer()),
         _ => return None,

@@ -143,6 +143,7 @@ impl<E: LogEntry> SystemLog<E> {
         Ok(TableDefinition {
             constraints: Vec::new(),
             indices: Vec::new(),
+            projections: Vec::new(),
             ttl: Vec::new(),
             sorting_key: keys(&self.config.order_by)?,
             partition_key: keys(&self.config.partition_by)?,

@@ -433,7 +433,8 @@ pub(super) fn table(context: &LogContext) -> LogTable<Row> {
     table = used(table, "databases", |uses| &uses.databases);
     table = used(table, "tables", |uses| &uses.tables);
     table = used(table, "columns", |uses| &uses.columns);
-    table = table.constant("partitions", names, no_items()).constant("projections", names, no_items());
+    table = table.constant("partitions", names, no_items());
+    table = used(table, "projections", |uses| &uses.projections);
     table = used(table, "views", |uses| &uses.views);
     table = table
         .number("exception_code", "Int32", |row| row.failure().map_or(0, |failure| failure.code as u64))

@@ -6,7 +6,7 @@ use crate::ast::{
     CreateIndex, CreateMode, CreateNamedCollection, CreateResource, CreateSource, CreateTable, CreateView,
     CreateWorkload, Definer, DictionaryDefinition, Function, FunctionBody, IndexDeclaration, KeyValue,
     KeyValueFunction, KeyValueValue, MoveDestination, NamedCollectionEntry, ProjectionBody, ProjectionDeclaration,
-    RefreshStrategy, ResourceOperation, SortingKey, SqlSecurity, Storage, TableElements, TableOverride, TimeUnitAmount,
+    ProjectionSelect, RefreshStrategy, ResourceOperation, SortingKey, SqlSecurity, Storage, TableElements, TableOverride, TimeUnitAmount,
     TtlAction, TtlElement, ViewKind, Watermark,
 };
 
@@ -251,37 +251,39 @@ impl Writer {
             }
             ProjectionBody::Select(select) => {
                 self.line();
-                self.block(|w| {
-                    if !select.with.is_empty() {
-                        w.with(&select.with, false);
-                    }
-                    w.text("SELECT");
-                    w.clause_list(&select.projection, |w, e| w.expression(e, false));
-                    if let Some(filter) = &select.filter {
-                        w.line();
-                        w.text("WHERE ");
-                        w.expression(filter, false);
-                    }
-                    if let Some(group_by) = &select.group_by {
-                        w.group_by(group_by);
-                    }
-                    if let Some(order_by) = &select.order_by {
-                        w.line();
-                        w.text("ORDER BY");
-                        w.clause_list(&order_by.items, |w, item| {
-                            w.expression(&item.expression, false);
-                            if item.descending {
-                                w.text(" DESC");
-                            }
-                        });
-                    }
-                });
+                self.block(|w| w.projection_select(select));
             }
         }
         if !projection.settings.is_empty() {
             self.text(" WITH SETTINGS (");
             self.settings(&projection.settings);
             self.text(")");
+        }
+    }
+
+    pub(super) fn projection_select(&mut self, select: &ProjectionSelect) {
+        if !select.with.is_empty() {
+            self.with(&select.with, false);
+        }
+        self.text("SELECT");
+        self.clause_list(&select.projection, |w, e| w.expression(e, false));
+        if let Some(filter) = &select.filter {
+            self.line();
+            self.text("WHERE ");
+            self.expression(filter, false);
+        }
+        if let Some(group_by) = &select.group_by {
+            self.group_by(group_by);
+        }
+        if let Some(order_by) = &select.order_by {
+            self.line();
+            self.text("ORDER BY");
+            self.clause_list(&order_by.items, |w, item| {
+                w.expression(&item.expression, false);
+                if item.descending {
+                    w.text(" DESC");
+                }
+            });
         }
     }
 

@@ -9,8 +9,8 @@ mod select;
 mod statement;
 
 use crate::ast::{
-    DataType, DataTypeArgument, Expression, Identifier, Literal, OnCluster, Setting, SettingValue, Statement,
-    TableName, TtlElement,
+    DataType, DataTypeArgument, Expression, Identifier, Literal, OnCluster, ProjectionDeclaration, ProjectionSelect,
+    Setting, SettingValue, Statement, TableName, TtlElement,
 };
 
 /// A statement over several lines, as ClickHouse's `formatQuery` lays it out.
@@ -46,6 +46,20 @@ pub fn format_expression(expression: &Expression) -> String {
 pub fn format_ttl(element: &TtlElement) -> String {
     let mut writer = Writer::new(true);
     writer.ttl_element(element);
+    writer.out
+}
+
+/// A projection of a table, as CREATE TABLE declares it.
+pub fn format_projection(projection: &ProjectionDeclaration, one_line: bool) -> String {
+    let mut writer = Writer::new(one_line);
+    writer.projection(projection);
+    writer.out
+}
+
+/// What a projection selects, on one line.
+pub fn format_projection_select(select: &ProjectionSelect) -> String {
+    let mut writer = Writer::new(true);
+    writer.projection_select(select);
     writer.out
 }
 

@@ -21,7 +21,9 @@ mod table;
 pub use script::{ScriptStatement, Terminator, next_statement};
 pub(crate) use system::is_system_keyword;
 
-use crate::ast::{DataType, Expression, Identifier, OnCluster, Setting, Span, Statement, TableName, TtlElement};
+use crate::ast::{
+    DataType, Expression, Identifier, OnCluster, ProjectionDeclaration, Setting, Span, Statement, TableName, TtlElement,
+};
 use crate::error::{SYNTAX_ERROR, SyntaxError, TOO_DEEP_AST, TOO_DEEP_RECURSION, TOO_SLOW_PARSING, line_and_column};
 use crate::keyword::Keyword as K;
 use crate::lexer::{Lexer, Token, TokenKind as T, find};
@@ -162,6 +164,21 @@ pub fn parse_ttl(text: &(impl AsRef<[u8]> + ?Sized), limits: &ParserLimits) -> R
         let element = parser.ttl_element()?;
         parser.end_of_query()?;
         Ok(element)
+    })
+}
+
+/// Parses a projection of a table: `name (SELECT …) [WITH SETTINGS (…)]`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_projection(
+    text: &(impl AsRef<[u8]> + ?Sized),
+    limits: &ParserLimits,
+) -> Result<ProjectionDeclaration, SyntaxError> {
+    entry(text.as_ref(), limits, |parser| {
+        let projection = parser.projection_declaration()?;
+        parser.end_of_query()?;
+        Ok(projection)
     })
 }
 

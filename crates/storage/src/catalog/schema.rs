@@ -5,9 +5,9 @@
 pub(super) const DUCKLAKE_VERSION: &str = "1.0";
 /// The version of what is on disk: of Squall's own tables and of its parts' files, in `ducklake_metadata` under `squall_version`. A server reads
 /// this and every earlier one, and refuses later ones. docs/upgrades.md is the promise.
-pub(super) const SQUALL_VERSION: u32 = 7;
+pub(super) const SQUALL_VERSION: u32 = 8;
 /// What brings a catalog of each version to the next, from version 1 on.
-pub(super) const UPGRADES: &[&str] = &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE, TABLE_SCHEMAS, INSERTS, TTL];
+pub(super) const UPGRADES: &[&str] = &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE, TABLE_SCHEMAS, INSERTS, TTL, PROJECTIONS];
 
 /// DuckLake's tables. Columns, their order and their types are the specification's.
 pub(super) const DUCKLAKE: &str = r#"
@@ -124,3 +124,7 @@ CREATE INDEX squall_insert_table ON squall_insert (table_id, number);
 /// Since version 7: when values of a column expire. The elements of a table's own TTL are keys of the kind 'ttl', and parts' descriptions
 /// may end with what they know of both.
 pub(super) const TTL: &str = "ALTER TABLE squall_column ADD COLUMN ttl VARCHAR";
+
+/// Since version 8: projections are keys of the kind 'projection', and parts that have some say so in their descriptions, which earlier servers
+/// cannot read.
+pub(super) const PROJECTIONS: &str = "";

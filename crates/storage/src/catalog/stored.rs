@@ -8,7 +8,7 @@ use squall_types::Schema;
 use uuid::Uuid;
 
 use crate::fields::FieldRecord;
-use crate::table_record::{ColumnRecord, ConstraintRecord, IndexRecord, TableRecord};
+use crate::table_record::{ColumnRecord, ConstraintRecord, IndexRecord, ProjectionRecord, TableRecord};
 
 /// A database as the catalog keeps it.
 #[derive(Clone, Debug)]
@@ -138,6 +138,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                 "sampling" => record.sampling_key = Some(expression),
                 "ttl" => record.ttl.push(expression),
                 "index" => record.indices.extend(serde_json::from_str::<IndexRecord>(&expression).ok()),
+                "projection" => record.projections.extend(serde_json::from_str::<ProjectionRecord>(&expression).ok()),
                 // One that cannot be read lets in nothing.
                 "constraint" => record.constraints.push(serde_json::from_str(&expression).unwrap_or_else(|_| {
                     ConstraintRecord { name: "unreadable".to_owned(), is_assumed: false, sql: "0".to_owned() }

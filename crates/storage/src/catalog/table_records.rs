@@ -12,7 +12,7 @@ use super::lake_value::lake_value;
 use super::part_records::insert_schema;
 use crate::identity::TableIdentity;
 use crate::merge_tree::{LakeColumn, lake_columns};
-use crate::table_record::{ConstraintRecord, IndexRecord};
+use crate::table_record::{ConstraintRecord, IndexRecord, ProjectionRecord};
 
 /// A database to be recorded.
 pub(crate) struct NewDatabase<'a> {
@@ -208,6 +208,13 @@ fn insert_constraints(change: &Change, id: i64, definition: &TableDefinition) ->
         change
             .transaction
             .execute("INSERT INTO squall_key VALUES (?1, 'index', ?2, ?3)", params![id, position as i64, record])?;
+    }
+    for (position, projection) in definition.projections.iter().enumerate() {
+        let record = serde_json::to_string(&ProjectionRecord::new(projection)).unwrap_or_default();
+        change.transaction.execute(
+            "INSERT INTO squall_key VALUES (?1, 'projection', ?2, ?3)",
+            params![id, position as i64, record],
+        )?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use squall_planner::{Alteration, Constraint, MaterializedView, SkipIndex, TableDefinition};
+use squall_planner::{Alteration, Constraint, MaterializedView, ProjectionDefinition, SkipIndex, TableDefinition};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::Databases;
@@ -54,6 +54,22 @@ pub enum DefinitionChange {
         /// `IF EXISTS`.
         if_exists: bool,
     },
+    /// `ADD PROJECTION`.
+    AddProjection {
+        /// The projection.
+        projection: ProjectionDefinition,
+        /// `IF NOT EXISTS`.
+        if_not_exists: bool,
+        /// Where it stands among the others: `FIRST`, or after one.
+        placement: ProjectionPlacement,
+    },
+    /// `DROP PROJECTION`.
+    DropProjection {
+        /// The projection.
+        name: Arc<str>,
+        /// `IF EXISTS`.
+        if_exists: bool,
+    },
     /// `DROP CONSTRAINT`.
     DropConstraint {
         /// The constraint.
@@ -61,6 +77,17 @@ pub enum DefinitionChange {
         /// `IF EXISTS`.
         if_exists: bool,
     },
+}
+
+/// Where a projection stands among the others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ProjectionPlacement {
+    /// Before all.
+    First,
+    /// After the one of this name.
+    After(Arc<str>),
+    /// After all.
+    Last,
 }
 
 impl DefinitionChange {
@@ -107,6 +134,32 @@ impl DefinitionChange {
                     return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
                 }
             }
+            Self::AddProjection { projection, if_not_exists, placement } => {
+                let (name, projections) = (&projection.name, &mut definition.projections);
+                if projections.iter().any(|known| known.name == *name) {
+                    if *if_not_exists {
+                        return Ok(());
+                    }
+                    let message = format!("Cannot add projection {name}: projection with this name already exists");
+                    return Err(Error::new(ErrorCode::ILLEGAL_PROJECTION, message));
+                }
+                let at = match placement {
+                    ProjectionPlacement::First => 0,
+                    ProjectionPlacement::Last => projections.len(),
+                    ProjectionPlacement::After(other) => {
+                        let found = projections.iter().position(|known| known.name == *other);
+                        found.ok_or_else(|| no_projection(other))? + 1
+                    }
+                };
+                projections.insert(at, projection.clone());
+            }
+            Self::DropProjection { name, if_exists } => {
+                let before = definition.projections.len();
+                definition.projections.retain(|known| known.name != *name);
+                if definition.projections.len() == before && !if_exists {
+                    return Err(no_projection(name));
+                }
+            }
             Self::DropConstraint { name, if_exists } => {
                 let before = definition.constraints.len();
                 definition.constraints.retain(|known| known.name != *name);
@@ -134,6 +187,10 @@ impl DefinitionChange {
         }
         Ok(())
     }
+}
+
+fn no_projection(name: &str) -> Error {
+    Error::new(ErrorCode::NO_SUCH_PROJECTION_IN_TABLE, format!("There is no projection {name} in table."))
 }
 
 fn check_setting(definition: &TableDefinition, name: &str) -> Result<()> {
@@ -172,6 +229,7 @@ impl Databases {
         let outside = KeyBinding::new("UTC");
         let binding = self.store.as_ref().map_or(&outside, |store| &*store.binding);
         bind_keys(&mut definition, binding)?;
+        check_projections(&definition, binding)?;
         let definition = Arc::new(check_definition(definition, self.store.is_some())?);
         let next_id = match (&self.store, entry.id()) {
             (Some(store), Some(id)) => store.catalog.next_column_id(id)?,
@@ -247,6 +305,16 @@ fn bind_keys(definition: &mut TableDefinition, binding: &KeyBinding) -> Result<(
     let keys = sorting_key.iter_mut().chain(primary_key.iter_mut().flatten()).chain(partition_key).chain(sampling_key);
     for key in keys {
         key.expression = binding.bind(&key.sql, columns)?;
+    }
+    Ok(())
+}
+
+/// Whether all projections are still of the table's columns.
+fn check_projections(definition: &TableDefinition, binding: &KeyBinding) -> Result<()> {
+    for projection in &definition.projections {
+        binding.projection(projection, &definition.columns).map_err(|error| {
+            error.context(format_args!("Cannot apply ALTER because it breaks projection {}", projection.name))
+        })?;
     }
     Ok(())
 }

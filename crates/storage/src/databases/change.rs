@@ -505,6 +505,7 @@ fn dictionary_table(definition: DictionaryDefinition) -> TableDefinition {
     TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        projections: Vec::new(),
         ttl: Vec::new(),
         columns: definition.columns,
         engine: "Dictionary".into(),

@@ -14,6 +14,10 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
         let message = format!("Engine {engine} doesn't support skipping indices");
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
     }
+    if !definition.projections.is_empty() && !engine.ends_with("MergeTree") {
+        let message = format!("Engine {engine} doesn't support projections");
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    }
     match &*engine {
         "Memory" | "Null" | "Join" | "Dictionary" | "TinyLog" | "Log" | "StripeLog" | "Set" | "Merge" | "Buffer"
         | "GenerateRandom" | "File" => {

@@ -18,6 +18,8 @@ use crate::table::Table;
 pub enum RewriteOf {
     /// Those of parts that a clause names; of a table without parts there is but everything.
     Parts(PartSelection),
+    /// The same for DELETE FROM, where the table says what becomes of projections.
+    PartsOfDelete(PartSelection),
     /// Those of parts in which readers of the lake do not find a column since its type was altered.
     Casts,
     /// Those of parts that a clause names, as far as they lack a skip index, or have one that they are to lose.
@@ -27,6 +29,15 @@ pub enum RewriteOf {
         /// The index.
         name: Arc<str>,
         /// `CLEAR INDEX` rather than `MATERIALIZE INDEX`.
+        clears: bool,
+    },
+    /// Those of parts that a clause names, as far as they lack a projection, or have one that they are to lose.
+    Projection {
+        /// The parts.
+        parts: PartSelection,
+        /// The projection.
+        name: Arc<str>,
+        /// `CLEAR PROJECTION` rather than `MATERIALIZE PROJECTION`.
         clears: bool,
     },
 }
@@ -80,8 +91,10 @@ impl Databases {
             Engine::MergeTree(table) if table.identity().definition.engine.ends_with("MergeTree") => {
                 Work::Parts(match of {
                     RewriteOf::Parts(selection) => table.rewrite(selection)?,
+                    RewriteOf::PartsOfDelete(selection) => table.rewrite_for_delete(selection)?,
                     RewriteOf::Casts => table.rewrite_casts()?,
                     RewriteOf::Index { parts, name, clears } => table.rewrite_index(parts, name, *clears)?,
+                    RewriteOf::Projection { parts, name, clears } => table.rewrite_projection(parts, name, *clears)?,
                 })
             }
             Engine::Memory(stored, rows) if &*stored.identity.definition.engine == "Memory" => {

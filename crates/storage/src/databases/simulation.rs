@@ -305,6 +305,7 @@ fn definition() -> TableDefinition {
     TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        projections: Vec::new(),
         ttl: vec!["toDateTime(if(insert % 5 = 0, 1, 0))".into()],
         columns: COLUMNS.map(column).to_vec(),
         engine: "MergeTree".into(),

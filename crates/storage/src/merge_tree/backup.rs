@@ -78,7 +78,7 @@ impl MergeTree {
             let part = block_on(async {
                 let mut pieces = Pieces::begin();
                 let block = concat(&self.identity.stored, group, &mut pieces).await?;
-                let written = write_part(self, &name, block, false, false, &self.indices, &mut pieces).await?;
+                let written = write_part(self, &name, block, false, false, &self.extras(), &mut pieces).await?;
                 written.ok_or_else(|| Error::logical("a backup of no rows"))
             })?;
             part.wait()?;

@@ -328,6 +328,7 @@ impl MergeTree {
             primary_index: PrimaryIndex::default(),
             indices: Vec::new(),
             ttl: Vec::new(),
+            projections: Vec::new(),
         };
         let file =
             PartFile { name: "".into(), partition_id: "".into(), path: path.to_path_buf(), bytes: bytes.len() as u64 };

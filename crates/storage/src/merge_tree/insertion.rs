@@ -259,9 +259,9 @@ async fn make_parts(
         wait_for_disk(&parts).await?;
         let claim = table.merging.claim_block(&id);
         let name = PartName::of_insert(&id, claim.block);
-        let indices = if limits.builds_indices { &table.indices[..] } else { &[] };
+        let extras = table.extras_of_insert(limits.builds_indices);
         let made =
-            write_part(&table, &name, rows, limits.fills_cache, limits.merges_rows, indices, &mut pieces).await?;
+            write_part(&table, &name, rows, limits.fills_cache, limits.merges_rows, &extras, &mut pieces).await?;
         let Some(unwritten) = made else { continue };
         unwritten.part.hold(Arc::new(claim));
         let mut parts = parts.lock();

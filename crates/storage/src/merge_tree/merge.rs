@@ -15,8 +15,7 @@ use super::merge_selection::{BASE, Candidate, MergeLimits, select};
 use super::merged_part::write_merged;
 use super::part::Part;
 use super::part_name::PartName;
-use super::part_writer::{UnwrittenPart, write_part};
-use super::skip_index::SkipIndex;
+use super::part_writer::{PartExtras, UnwrittenPart, write_part};
 use super::ttl::TtlTurn;
 use super::ttl_range::TtlWork;
 use super::ttl_selection::{Expiring, select_due, select_expired};
@@ -552,8 +551,7 @@ pub(super) struct ReplacementWriter {
     name: PartName,
     new: Arc<OnceLock<UnwrittenPart>>,
     blocks: Vec<Block>,
-    /// The skip indexes that the new part gets.
-    indices: Vec<Arc<SkipIndex>>,
+    extras: PartExtras,
     /// Dropped last.
     lock: Arc<MergeLock>,
 }
@@ -563,10 +561,10 @@ impl ReplacementWriter {
         table: Arc<MergeTree>,
         name: PartName,
         new: Arc<OnceLock<UnwrittenPart>>,
-        indices: Vec<Arc<SkipIndex>>,
+        extras: PartExtras,
         lock: Arc<MergeLock>,
     ) -> Self {
-        Self { table, name, new, blocks: Vec::new(), indices, lock }
+        Self { table, name, new, blocks: Vec::new(), extras, lock }
     }
 }
 
@@ -579,14 +577,14 @@ impl InsertWriter for ReplacementWriter {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
-        let Self { table, name, new, blocks, indices, lock } = *self;
+        let Self { table, name, new, blocks, extras, lock } = *self;
         if blocks.is_empty() {
             return Ok(None);
         }
         Ok(Some(Box::pin(async move {
             let mut pieces = Pieces::begin();
             let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
-            let Some(unwritten) = write_part(&table, &name, block, true, false, &indices, &mut pieces).await? else {
+            let Some(unwritten) = write_part(&table, &name, block, true, false, &extras, &mut pieces).await? else {
                 return Ok(());
             };
             // Another rewriting of the same part would write the same file.

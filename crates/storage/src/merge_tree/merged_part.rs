@@ -14,9 +14,10 @@ use super::merge::MergeProgress;
 use super::merge_rule::{MergeFor, MergeRule};
 use super::merged_rows::MergedRows;
 use super::part::Part;
-use super::part_encoder::PartEncoder;
+use super::part_encoder::{EncodedPart, PartEncoder};
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, own_rows, write_encoded};
+use super::projection_builder::ProjectionBuilder;
 use super::ttl::{TtlStage, TtlTurn};
 use super::whole_keys::{WholeKeys, keys};
 
@@ -45,11 +46,33 @@ pub(super) async fn write_merged(
         return Ok(None);
     }
     let mut pieces = Pieces::begin();
+    let keeps_rows = table.rule.is_none() && turn.is_none();
+    let projections = ProjectionBuilder::of_merge(table, parts, name, keeps_rows);
+    let Some((encoded, arrays)) = merge_rows(table, name, parts, turn, projections, progress, &mut pieces).await? else {
+        return Ok(None);
+    };
+    write_encoded(table, name, encoded, arrays, &mut pieces).await.map(Some)
+}
+
+/// Merges parts into one that is in memory; none where no row is left. With it come its columns as they lie in memory, by row groups, where
+/// those of the parts did.
+///
+/// # Errors
+/// Where the parts cannot be read or the new one cannot be encoded.
+pub(super) async fn merge_rows(
+    table: &Arc<MergeTree>,
+    name: &PartName,
+    parts: &[Arc<Part>],
+    turn: Option<TtlTurn>,
+    projections: Vec<ProjectionBuilder>,
+    progress: &MergeProgress,
+    pieces: &mut Pieces,
+) -> Result<Option<(EncodedPart, Vec<Vec<ArrayRef>>)>> {
     let mut rows = MergedRows::new(table, parts)?;
     let mut stage = turn.as_ref().map(|turn| TtlStage::new(table, turn));
     let mut groups = RowGroups {
         table: table.clone(),
-        encoder: PartEncoder::new(table, name, &table.indices, turn)?,
+        encoder: PartEncoder::new(table, name, &table.indices, projections, turn)?,
         blocks: Vec::new(),
         rows: 0,
         bytes: 0,
@@ -59,34 +82,34 @@ pub(super) async fn write_merged(
     };
     let mut ruled = table.rule.clone().map(|rule| Ruled { rule, waiting: WholeKeys::new(usize::MAX) });
     loop {
-        let next = rows.next(&mut pieces).await?;
+        let next = rows.next(pieces).await?;
         let is_last = next.is_none();
         let block = match next {
             Some(block) => {
                 progress.rows_read.fetch_add(block.rows() as u64, Ordering::Relaxed);
                 progress.bytes_read.fetch_add(block.value_bytes() as u64, Ordering::Relaxed);
                 match &mut ruled {
-                    Some(ruled) => ruled.push(table, block, &mut pieces).await?,
+                    Some(ruled) => ruled.push(table, block, pieces).await?,
                     None => Some(block),
                 }
             }
             None => match ruled.take() {
-                Some(ruled) => ruled.finish(table, &mut pieces).await?,
+                Some(ruled) => ruled.finish(table, pieces).await?,
                 None => None,
             },
         };
         let mut made = Vec::new();
         match (&mut stage, block) {
-            (Some(stage), Some(block)) => made.extend(stage.push(block, &mut pieces).await?),
+            (Some(stage), Some(block)) => made.extend(stage.push(block, pieces).await?),
             (None, block) => made.extend(block),
             (Some(_), None) => {}
         }
         if let Some(stage) = stage.as_mut().filter(|_| is_last) {
-            made.extend(stage.finish(&mut pieces).await?);
+            made.extend(stage.finish(pieces).await?);
             progress.rows_expired.store(stage.expired, Ordering::Relaxed);
         }
         for block in made {
-            groups.push(block, &mut pieces).await?;
+            groups.push(block, pieces).await?;
         }
         progress.rows_written.store(groups.encoder.rows() as u64, Ordering::Relaxed);
         progress.bytes_written.store(groups.encoder.bytes(), Ordering::Relaxed);
@@ -94,7 +117,7 @@ pub(super) async fn write_merged(
             break;
         }
     }
-    groups.finish(name, &mut pieces).await
+    groups.finish(pieces).await
 }
 
 /// Merged rows that wait until all rows with their key are there.
@@ -186,11 +209,11 @@ impl RowGroups {
         Ok(())
     }
 
-    async fn finish(mut self, name: &PartName, pieces: &mut Pieces) -> Result<Option<UnwrittenPart>> {
+    async fn finish(mut self, pieces: &mut Pieces) -> Result<Option<(EncodedPart, Vec<Vec<ArrayRef>>)>> {
         if self.rows > 0 {
             self.append(self.rows, pieces).await?;
         }
-        let Some(encoded) = self.encoder.finish(pieces).await? else { return Ok(None) };
-        write_encoded(&self.table, name, encoded, self.arrays.unwrap_or_default(), pieces).await.map(Some)
+        let encoded = self.encoder.finish(pieces).await?;
+        Ok(encoded.map(|encoded| (encoded, self.arrays.unwrap_or_default())))
     }
 }

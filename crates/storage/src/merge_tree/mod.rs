@@ -32,10 +32,15 @@ mod part_columns;
 mod part_description;
 mod part_encoder;
 mod part_footer;
+mod part_life;
 mod part_name;
+mod part_place;
 mod part_schema;
 mod part_writer;
 mod partition;
+mod projected;
+mod projection;
+mod projection_builder;
 mod pruning;
 mod radix;
 mod rewrite;
@@ -59,7 +64,8 @@ use std::time::{Duration, Instant, SystemTime};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use squall_planner::{
-    ColumnDescription, Constraint, Expression, KeyExpression, TableDefinition, TableMetadata, TableTtl,
+    ColumnDescription, Constraint, Expression, KeyExpression, Projected, Projection as BoundProjection, TableDefinition,
+    TableMetadata, TableTtl,
 };
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
@@ -74,7 +80,8 @@ use crate::index_analysis::IndexAnalysis;
 use crate::key_binding::KeyBinding;
 use crate::part_event::{PartEvent, PartEventKind};
 use crate::table::{
-    InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, SkipIndexSize, Table, TableHandle, TableScan,
+    InsertLimits, Insertion, PartColumn, PartInfo, ProjectionPart, ScanRequest, SkipIndexSize, Table, TableHandle,
+    TableScan,
 };
 use crate::table_record::TableRecord;
 use final_scan::FinalTable;
@@ -88,6 +95,9 @@ use part_columns::part_columns;
 use part_description::{PartDescription, PrimaryIndex};
 pub(crate) use part_schema::PartSchema;
 use part_schema::PartSchemas;
+use part_writer::PartExtras;
+use projection::{Parent, Projection};
+use settings::ProjectionMode;
 use skip_index::SkipIndex;
 use table_directory::TableDirectory;
 
@@ -132,6 +142,7 @@ pub(crate) struct MergeTree {
     pruning_keys: Vec<KeyExpression>,
     /// The skip indexes.
     indices: Vec<Arc<SkipIndex>>,
+    projections: Vec<Arc<Projection>>,
     /// What becomes of rows with equal keys.
     rule: Option<MergeRule>,
     /// What expires.
@@ -226,6 +237,7 @@ pub(crate) fn check_definition(definition: TableDefinition) -> Result<TableDefin
         }
         check_deterministic(key, "Sorting key")?;
     }
+    projection::check_all(&definition, &settings)?;
     for key in &definition.partition_key {
         check_comparable(key)?;
         check_deterministic(key, "Partition key")?;
@@ -294,7 +306,7 @@ impl MergeTree {
         (stored, stored_schemas): (Vec<StoredPart>, &[(i64, Vec<FieldRecord>)]),
         surroundings: Surroundings,
     ) -> Result<Arc<Self>> {
-        let Surroundings { catalog, cache, binding } = surroundings;
+        let Surroundings { catalog, cache, binding } = surroundings.clone();
         let definition = &identity.definition;
         let settings = MergeTreeSettings::new(definition)?;
         let schema = Arc::new(PartSchema::of(&identity, settings.ratio_of_defaults)?);
@@ -328,7 +340,15 @@ impl MergeTree {
                 "a part cannot be read, and queries that need it fail; ALTER TABLE … DETACH PART sets it aside");
         }
         let parts = PartSet::new(parts, &identity);
+        let projections = Projection::all(&Parent {
+            table_id,
+            identity: &identity,
+            settings: &settings,
+            directory: &directory,
+            surroundings: &surroundings,
+        });
         let table = Self {
+            projections,
             table_id,
             packings: packing::packings(&identity, settings.compression)?,
             indices: SkipIndex::all(&identity, &settings, &binding),
@@ -382,7 +402,20 @@ impl MergeTree {
         self.schemas.lock().present(schema.clone());
         let definition = &identity.definition;
         let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
+        let surroundings = Surroundings {
+            catalog: self.catalog.clone(),
+            cache: self.cache.clone(),
+            binding: self.binding.clone(),
+        };
+        let projections = Projection::all(&Parent {
+            table_id: self.table_id,
+            identity: &identity,
+            settings: &settings,
+            directory: &self.directory,
+            surroundings: &surroundings,
+        });
         Ok(Arc::new(Self {
+            projections,
             table_id: self.table_id,
             packings: packing::packings(&identity, settings.compression)?,
             indices: SkipIndex::all(&identity, &settings, &self.binding),
@@ -405,6 +438,29 @@ impl MergeTree {
         }))
     }
 
+    /// What new parts get beside their rows.
+    fn extras(&self) -> PartExtras {
+        PartExtras { indices: self.indices.clone(), projections: self.projections.clone() }
+    }
+
+    /// The same of parts that an INSERT makes.
+    fn extras_of_insert(&self, builds_indices: bool) -> PartExtras {
+        let mut extras = self.extras();
+        if !builds_indices {
+            extras.indices.clear();
+        }
+        if !self.settings.materialize_projections_on_insert {
+            extras.projections.clear();
+        }
+        extras
+    }
+
+    /// The projections of parts that others become.
+    fn merged_projections(&self) -> &[Arc<Projection>] {
+        let loses = self.rule.is_some() && self.settings.deduplicate_merge_projection_mode == ProjectionMode::Drop;
+        if loses { &[] } else { &self.projections }
+    }
+
     /// The table has another name: parts that are made from now on tell it.
     pub(crate) fn rename(&self, name: &TableName) {
         self.record.rcu(|record| TableRecord {
@@ -416,7 +472,7 @@ impl MergeTree {
 
     /// The table at this moment, under a name.
     pub(crate) fn snapshot(self: &Arc<Self>, name: Arc<TableName>) -> MergeTreeTable {
-        MergeTreeTable { name, live: self.clone(), parts: self.parts.load_full() }
+        MergeTreeTable { name, live: self.clone(), parts: self.parts.load_full(), projection: None }
     }
 
     /// Lets go of all parts: TRUNCATE and DROP, after the catalog did. Their files go when no scan reads them any more.
@@ -486,18 +542,25 @@ pub(crate) struct MergeTreeTable {
     name: Arc<TableName>,
     live: Arc<MergeTree>,
     parts: Arc<PartSet>,
+    /// The projection whose table it is.
+    projection: Option<Arc<str>>,
 }
 
 impl MergeTreeTable {
     /// The same again.
     fn whole(&self) -> Self {
-        Self { name: self.name.clone(), live: self.live.clone(), parts: self.parts.clone() }
+        Self {
+            name: self.name.clone(),
+            live: self.live.clone(),
+            parts: self.parts.clone(),
+            projection: self.projection.clone(),
+        }
     }
 
     /// The rows of one part.
     fn of_part(&self, part: &Arc<Part>) -> Self {
         let parts = PartSet::new(vec![part.clone()], &self.live.identity);
-        Self { name: self.name.clone(), live: self.live.clone(), parts: Arc::new(parts) }
+        Self { parts: Arc::new(parts), ..self.whole() }
     }
 }
 
@@ -532,6 +595,18 @@ impl TableMetadata for MergeTreeTable {
     fn sampling_key(&self) -> Option<&Arc<str>> {
         self.live.identity.definition.sampling_key.as_ref().map(|key| &key.sql)
     }
+    fn projections(&self) -> Vec<Arc<BoundProjection>> {
+        self.projections_of_parts()
+    }
+    fn projected(&self, projection: &BoundProjection) -> Option<Projected> {
+        self.split_by(projection)
+    }
+    fn of_projection(&self) -> Option<&str> {
+        self.projection.as_deref()
+    }
+    fn marks_selected(&self, condition: Option<&Expression>) -> Result<Option<u64>> {
+        self.granules_selected(condition).map(Some)
+    }
     fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
         Some(Arc::new(TableHandle(Arc::new(PartColumns::new(self)))))
     }
@@ -550,7 +625,7 @@ impl MergeTreeTable {
             by_partition.then_with(|| first_block(left).cmp(&first_block(right)))
         });
         let parts = Arc::new(PartSet::new(parts, &self.live.identity));
-        Self { name: self.name.clone(), live: self.live.clone(), parts }.scan(request)
+        Self { parts, ..self.whole() }.scan(request)
     }
 }
 
@@ -638,6 +713,10 @@ impl Table for MergeTreeTable {
             times: time_column.and_then(|column| times(identity, part, column)),
         };
         self.parts.parts.iter().map(info).collect()
+    }
+
+    fn projection_parts(&self) -> Vec<ProjectionPart> {
+        self.parts_of_projections()
     }
 
     fn columns_of_parts(&self) -> Vec<(PartInfo, Vec<PartColumn>)> {

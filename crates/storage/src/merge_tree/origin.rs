@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
-use squall_planner::{ColumnDescription, Expression, TableMetadata, named_like};
+use squall_planner::{ColumnDescription, Expression, Projected, Projection, TableMetadata, named_like};
 use squall_types::{Block, Column, DataType, Error, Result, Schema, TupleElement, Value};
 
 use super::MergeTreeTable;
@@ -150,6 +150,15 @@ impl TableMetadata for PartColumns {
     }
     fn virtual_columns(&self) -> usize {
         self.origins.len()
+    }
+    fn projections(&self) -> Vec<Arc<Projection>> {
+        self.table.projections()
+    }
+    fn projected(&self, projection: &Projection) -> Option<Projected> {
+        self.table.projected(projection)
+    }
+    fn marks_selected(&self, condition: Option<&Expression>) -> Result<Option<u64>> {
+        self.table.marks_selected(condition)
     }
 }
 

@@ -4,7 +4,6 @@
 use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -14,20 +13,22 @@ use arrow_array::{Array, ArrayRef, UInt8Array, new_empty_array};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType as ArrowType;
 use bytes::Bytes;
-use parking_lot::Mutex;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
-use squall_runtime::CurrentMetric;
-use squall_runtime::current_metrics::MetricGuard;
 use squall_types::{Error, ErrorCode, Result, Rows};
 use twox_hash::XxHash3_64;
 
+use super::MergeTree;
 use super::chunk_decoder::{BATCH_ROWS, ChunkDecoder};
 use super::part_description::{FileRange, PartDescription};
+use super::part_encoder::EncodedPart;
+use super::part_life::PartLife;
+use super::part_name::PartName;
+use super::part_place::{InMemory, PartPlace, Within};
 use super::part_schema::PartSchema;
 use super::part_writer::write_error;
 use super::skip_index::{IndexDescription, Wanted, decode_page};
@@ -64,13 +65,10 @@ pub(crate) struct Part {
     reading: OnceLock<ArrowReaderMetadata>,
     /// Why the part cannot be read, where that is known from the start.
     failure: Option<Error>,
-    is_obsolete: AtomicBool,
-    /// Counts the part as what it is: temporary, active or outdated.
-    gauge: Mutex<MetricGuard>,
-    /// Whether the catalog lists it, or did.
-    was_kept: AtomicBool,
-    /// What must stay until the part is visible or its file is removed.
-    held: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+    /// Where its bytes are.
+    place: PartPlace,
+    /// What it has of projections, once somebody asked, as its description lists them.
+    projections: Box<[OnceLock<Option<Arc<Part>>>]>,
     /// When this process first knew it.
     pub(super) born: Instant,
 }
@@ -90,7 +88,8 @@ impl Part {
         cache: Arc<ColumnCache>,
         directory: Arc<TableDirectory>,
     ) -> Self {
-        Self::new(file, description, schema, cache, directory, None)
+        let life = Arc::new(PartLife::new(file.path.clone(), cache.clone(), directory.clone()));
+        Self::new(file, description, schema, cache, directory, None, PartPlace::File { life, first: 0 })
     }
 
     /// A part that the catalog knows. A file that is missing or not as long as it was, and a description that cannot be read, fail this
@@ -108,7 +107,9 @@ impl Part {
             Err(error) => Some(corrupted(&file.path, error)),
         };
         let description = description.unwrap_or_default();
-        let part = Self::new(file, description, schema, cache, directory, failure);
+        let life = Arc::new(PartLife::new(file.path.clone(), cache.clone(), directory.clone()));
+        let place = PartPlace::File { life, first: 0 };
+        let part = Self::new(file, description, schema, cache, directory, failure, place);
         part.keep();
         part
     }
@@ -120,6 +121,7 @@ impl Part {
         cache: Arc<ColumnCache>,
         directory: Arc<TableDirectory>,
         failure: Option<Error>,
+        place: PartPlace,
     ) -> Self {
         let chunks = description.row_groups.iter().map(|group| group.chunks.len()).sum();
         let slots = (0..chunks).map(|_| cache.slot()).collect();
@@ -127,7 +129,7 @@ impl Part {
         let index_slots = description.indices.iter().map(of_index).collect();
         let rows = description.rows() as u64;
         Self {
-            gauge: Mutex::new(CurrentMetric::PartsTemporary.hold(1)),
+            projections: description.projections.iter().map(|_| OnceLock::new()).collect(),
             file,
             description,
             rows,
@@ -138,53 +140,99 @@ impl Part {
             index_slots,
             reading: OnceLock::new(),
             failure,
-            is_obsolete: AtomicBool::new(true),
-            was_kept: AtomicBool::new(false),
-            held: Mutex::default(),
+            place,
             born: Instant::now(),
+        }
+    }
+
+    /// A part in memory that another one will be made of.
+    pub(super) fn in_memory(name: &PartName, encoded: EncodedPart, table: &MergeTree) -> Self {
+        let EncodedPart { bytes, description } = encoded;
+        let file = PartFile {
+            name: name.to_string().into(),
+            partition_id: name.partition_id.clone(),
+            path: PathBuf::new(),
+            bytes: bytes.len(),
+        };
+        let place = PartPlace::Memory(bytes.into_vec().into());
+        let (schema, cache, directory) = (table.schema.clone(), table.cache.clone(), table.directory.clone());
+        Self::new(file, description, schema, cache, directory, None, place)
+    }
+
+    /// What it has of the projection of this identity; `describe` reads its description. Nothing where it has none, or one that cannot be read.
+    pub(super) fn projection(
+        &self,
+        identity: &str,
+        describe: impl FnOnce(&[u8]) -> Result<(PartDescription, Arc<PartSchema>)>,
+    ) -> Option<Arc<Self>> {
+        let PartPlace::File { life, first } = &self.place else { return None };
+        let at = self.description.projections.iter().position(|known| *known.identity == *identity)?;
+        let known = self.description.projections.get(at)?;
+        let open = || {
+            let described = describe(&known.description).inspect_err(|error| {
+                tracing::error!(%error, part = %self.file.name, projection = %known.name, "a projection of a part cannot be read");
+            });
+            let (description, schema) = described.ok()?;
+            let file = PartFile { bytes: known.at.length, ..self.file.clone() };
+            let place = PartPlace::File { life: life.clone(), first: first + known.at.offset };
+            let (cache, directory) = (self.cache.clone(), self.directory.clone());
+            Some(Arc::new(Self::new(file, description, schema, cache, directory, self.failure.clone(), place)))
+        };
+        self.projections.get(at)?.get_or_init(open).clone()
+    }
+
+    fn life(&self) -> Option<&PartLife> {
+        match &self.place {
+            PartPlace::File { life, .. } => Some(life),
+            PartPlace::Memory(_) => None,
         }
     }
 
     /// The part is in the catalog: its file stays.
     pub(crate) fn keep(&self) {
-        self.is_obsolete.store(false, Ordering::Release);
-        self.was_kept.store(true, Ordering::Release);
-        *self.gauge.lock() = CurrentMetric::PartsActive.hold(1);
+        if let Some(life) = self.life() {
+            life.keep();
+        }
     }
 
     /// The part is in the catalog, or it is not: its file stays, and what it holds is held for ever.
     pub(crate) fn keep_in_doubt(&self) {
-        self.keep();
-        std::mem::forget(self.held.lock().take());
+        if let Some(life) = self.life() {
+            life.keep_in_doubt();
+        }
     }
 
     /// Lets go of what the part holds, as it is visible.
     pub(crate) fn let_go(&self) {
-        drop(self.held.lock().take());
-    }
-
-    /// Whether a column of it is in the cache.
-    pub(super) fn is_hot(&self) -> bool {
-        self.slots.iter().any(|slot| slot.get().is_some())
+        if let Some(life) = self.life() {
+            life.let_go();
+        }
     }
 
     /// The part was committed: its file stays, under its own name.
     pub(crate) fn settle(&self) {
-        if self.is_obsolete.load(Ordering::Acquire) {
-            self.keep();
-            self.directory.settle(&self.file.path);
+        if let Some(life) = self.life() {
+            life.settle();
         }
     }
 
     /// Keeps something until the part is visible, or its file is removed.
     pub(crate) fn hold(&self, what: Arc<dyn Any + Send + Sync>) {
-        *self.held.lock() = Some(what);
+        if let Some(life) = self.life() {
+            life.hold(what);
+        }
     }
 
     /// The part is no longer in the catalog: its file goes when nobody reads it any more.
     pub(crate) fn retire(&self) {
-        self.is_obsolete.store(true, Ordering::Release);
-        *self.gauge.lock() = CurrentMetric::PartsOutdated.hold(1);
+        if let Some(life) = self.life() {
+            life.retire();
+        }
+    }
+
+    /// Whether a column of it is in the cache.
+    pub(super) fn is_hot(&self) -> bool {
+        self.slots.iter().any(|slot| slot.get().is_some())
     }
 
     /// The bounds of a stored column of its table over the whole part, and whether they are reached.
@@ -314,13 +362,18 @@ impl Part {
 
     /// The file, to read what the description tells of.
     fn opened(&self) -> Result<Box<dyn OpenFile>> {
+        let first = match &self.place {
+            PartPlace::File { first, .. } => *first,
+            PartPlace::Memory(bytes) => return Ok(Box::new(InMemory(bytes.clone()))),
+        };
         let disk = self.directory.disk();
         let opened = match disk.open(&self.file.path) {
             // Committed, and not called so yet.
             Err(error) if error.kind() == io::ErrorKind::NotFound => disk.open(&self.temporary_path()),
             opened => opened,
         };
-        opened.map_err(|error| corrupted(&self.file.path, error))
+        let file = opened.map_err(|error| corrupted(&self.file.path, error))?;
+        Ok(if first == 0 { file } else { Box::new(Within { file, first }) })
     }
 
     /// The file, to read chunks of it.
@@ -345,6 +398,9 @@ impl Part {
         let file = self.open_file()?;
         for page in self.description.indices.iter().flat_map(|index| &index.pages) {
             decode_page(&self.read_range(&*file, page.at)?)?;
+        }
+        for projection in &self.description.projections {
+            self.read_range(&*file, projection.at)?;
         }
         for (row_group, group) in self.description.row_groups.iter().enumerate() {
             for column in 0..group.chunks.len() {
@@ -498,20 +554,6 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         self.cache.forget(self.slots.iter().chain(self.index_slots.iter().flatten()));
-        if *self.is_obsolete.get_mut() {
-            let path = std::mem::take(&mut self.file.path);
-            // Whoever lets go last may be a worker. Where no thread can be had, the next start removes the file.
-            let (directory, held) = (self.directory.clone(), self.held.get_mut().take());
-            let was_kept = *self.was_kept.get_mut();
-            self.cache.on_io_thread(move || {
-                if was_kept {
-                    directory.remove(&path);
-                } else {
-                    directory.remove_uncommitted(&path);
-                }
-                drop((directory, held));
-            });
-        }
     }
 }
 

@@ -22,6 +22,11 @@ impl PartBytes {
         self.segments.len().saturating_sub(1) as u64 * SEGMENT_BYTES as u64 + last
     }
 
+    /// All bytes, segment by segment.
+    pub(super) fn segments(&self) -> impl Iterator<Item = &[u8]> {
+        self.segments.iter().map(Vec::as_slice)
+    }
+
     /// The parts of a range, in their order; `None` where it goes beyond the end.
     fn slices(&self, range: Range<u64>) -> Option<impl Iterator<Item = &[u8]>> {
         let (start, end) = (usize::try_from(range.start).ok()?, usize::try_from(range.end).ok()?);

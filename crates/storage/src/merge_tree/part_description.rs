@@ -14,6 +14,8 @@ use crate::key_condition::ValueRange;
 const VERSION: u8 = 1;
 /// The first byte of one that ends with skip indexes, then with what the part knows of its table's TTL; either may be none.
 const VERSION_WITH_EXTRAS: u8 = 2;
+/// The first byte of one that ends, after these, with what the part has of projections.
+const VERSION_WITH_PROJECTIONS: u8 = 3;
 
 /// A part's description. Without one there are no rows.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +29,19 @@ pub(crate) struct PartDescription {
     pub(crate) indices: Vec<IndexDescription>,
     /// By the elements of the TTL that the table had when the part was written.
     pub(crate) ttl: Vec<TtlRange>,
+    /// What the part has of projections.
+    pub(crate) projections: Vec<ProjectionDescription>,
+}
+
+/// What a part has of a projection: a part of its own within the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ProjectionDescription {
+    pub(crate) name: String,
+    /// What it is of, which tells projections of one name apart.
+    pub(crate) identity: String,
+    pub(crate) at: FileRange,
+    /// Its own description, in which places count from where it begins.
+    pub(crate) description: Vec<u8>,
 }
 
 /// One row group.
@@ -83,8 +98,13 @@ impl PartDescription {
 
     /// The blob.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let has_extras = !self.indices.is_empty() || !self.ttl.is_empty();
-        let mut out = vec![if has_extras { VERSION_WITH_EXTRAS } else { VERSION }];
+        let has_projections = !self.projections.is_empty();
+        let has_extras = has_projections || !self.indices.is_empty() || !self.ttl.is_empty();
+        let mut out = vec![match (has_projections, has_extras) {
+            (true, _) => VERSION_WITH_PROJECTIONS,
+            (false, true) => VERSION_WITH_EXTRAS,
+            (false, false) => VERSION,
+        }];
         put_number(&mut out, self.granularity as u64);
         put_range(&mut out, self.footer);
         put_number(&mut out, self.row_groups.len() as u64);
@@ -108,10 +128,8 @@ impl PartDescription {
             put_number(&mut out, self.indices.len() as u64);
         }
         for index in &self.indices {
-            for text in [&index.name, &index.identity] {
-                put_number(&mut out, text.len() as u64);
-                out.extend_from_slice(text.as_bytes());
-            }
+            put_bytes(&mut out, index.name.as_bytes());
+            put_bytes(&mut out, index.identity.as_bytes());
             put_number(&mut out, index.bytes);
             put_number(&mut out, index.pages.len() as u64);
             for page in &index.pages {
@@ -122,6 +140,15 @@ impl PartDescription {
         if has_extras {
             put_number(&mut out, self.ttl.len() as u64);
             self.ttl.iter().for_each(|range| put_ttl(&mut out, range));
+        }
+        if has_projections {
+            put_number(&mut out, self.projections.len() as u64);
+        }
+        for projection in &self.projections {
+            put_bytes(&mut out, projection.name.as_bytes());
+            put_bytes(&mut out, projection.identity.as_bytes());
+            put_range(&mut out, projection.at);
+            put_bytes(&mut out, &projection.description);
         }
         out
     }
@@ -182,9 +209,13 @@ fn put_range(out: &mut Vec<u8>, range: FileRange) {
     out.extend_from_slice(&range.checksum.to_le_bytes());
 }
 
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_number(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
 fn put_ttl(out: &mut Vec<u8>, range: &TtlRange) {
-    put_number(out, range.key.len() as u64);
-    out.extend_from_slice(range.key.as_bytes());
+    put_bytes(out, range.key.as_bytes());
     put_number(out, range.min.into());
     put_number(out, range.max.into());
     out.push(u8::from(range.is_whole) | u8::from(range.due.is_some()) << 1);
@@ -219,10 +250,8 @@ fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
             out.extend_from_slice(&value.to_bits().to_le_bytes());
         }
         Some(value @ (Value::String(_) | Value::Uuid(_))) => {
-            let bytes = value.as_bytes().unwrap_or_default();
             out.push(5);
-            put_number(out, bytes.len() as u64);
-            out.extend_from_slice(bytes);
+            put_bytes(out, value.as_bytes().unwrap_or_default());
         }
         // Keys and bounds are scalars, and only keys may be NULL.
         Some(Value::Null | Value::Array(_) | Value::Tuple(_) | Value::Map(_) | Value::Typed(_)) | None => out.push(0),
@@ -235,9 +264,10 @@ struct Decoder<'a> {
 
 impl Decoder<'_> {
     fn description(mut self, keys: &[DataType], columns: usize) -> Option<PartDescription> {
-        let has_extras = match self.byte()? {
-            VERSION => false,
-            VERSION_WITH_EXTRAS => true,
+        let (has_extras, has_projections) = match self.byte()? {
+            VERSION => (false, false),
+            VERSION_WITH_EXTRAS => (true, false),
+            VERSION_WITH_PROJECTIONS => (true, true),
             _ => return None,
         };
         let granularity = usize::try_from(self.number()?).ok().filter(|granularity| *granularity > 0)?;
@@ -261,19 +291,17 @@ impl Decoder<'_> {
         let indices = (0..count).map(|_| self.index()).collect::<Option<Vec<_>>>()?;
         let ranges = if has_extras { self.count()? } else { 0 };
         let ttl = (0..ranges).map(|_| self.ttl()).collect::<Option<Vec<_>>>()?;
+        let count = if has_projections { self.count()? } else { 0 };
+        let projections = (0..count).map(|_| self.projection()).collect::<Option<Vec<_>>>()?;
         let primary_index = PrimaryIndex { keys };
-        let description = PartDescription { granularity, row_groups, footer, primary_index, indices, ttl };
+        let description = PartDescription { granularity, row_groups, footer, primary_index, indices, ttl, projections };
         let granules = description.rows().div_ceil(granularity);
         let is_whole = description.primary_index.keys.iter().all(|key| key.rows() == granules + 1);
         (is_whole && self.blob.is_empty()).then_some(description)
     }
 
     fn index(&mut self) -> Option<IndexDescription> {
-        let mut text = || {
-            let length = self.count()?;
-            String::from_utf8(self.bytes(length)?.to_vec()).ok()
-        };
-        let (name, identity) = (text()?, text()?);
+        let (name, identity) = (self.text()?, self.text()?);
         let bytes = self.number()?;
         let count = self.count()?;
         let mut pages = Vec::with_capacity(count);
@@ -281,6 +309,17 @@ impl Decoder<'_> {
             pages.push(IndexPage { at: self.range()?, entries: usize::try_from(self.number()?).ok()? });
         }
         Some(IndexDescription { name, identity, bytes, pages })
+    }
+
+    fn projection(&mut self) -> Option<ProjectionDescription> {
+        let (name, identity, at) = (self.text()?, self.text()?, self.range()?);
+        let length = self.count()?;
+        Some(ProjectionDescription { name, identity, at, description: self.bytes(length)?.to_vec() })
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = self.count()?;
+        String::from_utf8(self.bytes(length)?.to_vec()).ok()
     }
 
     fn ttl(&mut self) -> Option<TtlRange> {
@@ -401,6 +440,7 @@ mod tests {
                 TtlRange { key: "t + 1".into(), min: 7, max: u32::MAX, is_whole: true, due: Some(9) },
                 TtlRange { key: "x: t".into(), ..TtlRange::default() },
             ],
+            projections: Vec::new(),
         }
     }
 
@@ -409,6 +449,16 @@ mod tests {
         let (name, identity) = ("i".to_owned(), "minmax (#1: UInt8) 1".to_owned());
         let index = IndexDescription { name, identity, bytes: 40, pages: vec![page; 2] };
         PartDescription { indices: vec![index.clone(), index], ..description() }
+    }
+
+    fn with_projections() -> PartDescription {
+        let projection = ProjectionDescription {
+            name: "p".to_owned(),
+            identity: "#1: String | | @0".to_owned(),
+            at: FileRange { offset: 1000, length: 20, checksum: 3 },
+            description: description().encode(),
+        };
+        PartDescription { projections: vec![projection.clone(), projection], ..with_indices() }
     }
 
     #[test]
@@ -420,6 +470,9 @@ mod tests {
         let before = with_indices();
         let after = PartDescription::decode(&before.encode(), &[DataType::String], 3).unwrap();
         assert_eq!(before.indices, after.indices);
+        let before = with_projections();
+        let after = PartDescription::decode(&before.encode(), &[DataType::String], 3).unwrap();
+        assert_eq!(before.projections, after.projections);
     }
 
     #[test]
@@ -437,8 +490,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn garbage_is_refused_or_read_but_never_panics(at in 0..300_usize, byte: u8, cut in 0..400_usize) {
-            let mut blob = with_indices().encode();
+        fn garbage_is_refused_or_read_but_never_panics(at in 0..600_usize, byte: u8, cut in 0..900_usize) {
+            let mut blob = with_projections().encode();
             if let Some(place) = blob.get_mut(at) {
                 *place = byte;
             }

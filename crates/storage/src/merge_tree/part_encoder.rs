@@ -19,9 +19,12 @@ use super::MergeTree;
 use super::dictionary_chunk::{append_dictionary, append_one_row, leaves_of, one_row};
 use super::packing::{Packing, in_parquet, packings};
 use super::part_bytes::PartBytes;
-use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
+use super::part_description::{
+    ChunkDescription, FileRange, PartDescription, PrimaryIndex, ProjectionDescription, RowGroupDescription,
+};
 use super::part_footer;
 use super::part_name::PartName;
+use super::projection_builder::ProjectionBuilder;
 use super::skip_index::{EncodedIndex, IndexBuilders, IndexDescription, IndexPage, SkipIndex};
 use super::sorting::plain_array;
 use super::ttl::TtlTurn;
@@ -52,6 +55,7 @@ pub(super) struct PartEncoder {
     /// How each stored column lies in the file.
     packings: Vec<Packing>,
     ttl: TtlRanges,
+    projections: Vec<ProjectionBuilder>,
 }
 
 /// What an encoder has made.
@@ -63,7 +67,7 @@ pub(super) struct EncodedPart {
 }
 
 impl PartEncoder {
-    /// Of a part of a table with these skip indexes; `turn` is what its rows have been through.
+    /// Of a part of a table with these skip indexes and projections; `turn` is what its rows have been through.
     ///
     /// # Errors
     /// `LOGICAL_ERROR` for a codec that Parquet does not have.
@@ -71,6 +75,7 @@ impl PartEncoder {
         table: &Arc<MergeTree>,
         name: &PartName,
         indices: &[Arc<SkipIndex>],
+        projections: Vec<ProjectionBuilder>,
         turn: Option<TtlTurn>,
     ) -> Result<Self> {
         let (table, name) = (table.clone(), name.clone());
@@ -90,6 +95,7 @@ impl PartEncoder {
             indices,
             packings,
             ttl,
+            projections,
         })
     }
 
@@ -117,6 +123,9 @@ impl PartEncoder {
         pieces.pause().await;
         self.indices.append(block, positions, pieces).await?;
         self.ttl.add(&table, block, pieces).await?;
+        for projection in &mut self.projections {
+            projection.append(&table, block, pieces).await?;
+        }
         let at = self.row_groups.len();
         let (writer, factory) = match &mut self.file {
             Some(file) => file,
@@ -173,6 +182,7 @@ impl PartEncoder {
             primary_index.keys.push(gather::concat(of_groups, pieces).await?);
         }
         let indices = write_indices(&mut writer, self.indices.finish(pieces).await?, pieces).await?;
+        let projections = write_projections(&mut writer, self.projections, pieces).await?;
         // What the catalog will know of the part stands in its footer too, but for the footer's own place.
         let mut description = PartDescription {
             granularity: self.table.settings.index_granularity,
@@ -181,6 +191,7 @@ impl PartEncoder {
             primary_index,
             indices,
             ttl: self.ttl.finish(&self.table),
+            projections,
         };
         for entry in part_footer::entries(&self.table.record.load(), &self.name, &description) {
             writer.append_key_value_metadata(entry);
@@ -214,6 +225,34 @@ async fn write_indices(
         indices.push(IndexDescription { name, identity, bytes, pages });
     }
     Ok(indices)
+}
+
+/// Appends what a part has of projections to a file whose row groups are complete.
+async fn write_projections(
+    writer: &mut SerializedFileWriter<PartBytes>,
+    builders: Vec<ProjectionBuilder>,
+    pieces: &mut Pieces,
+) -> Result<Vec<ProjectionDescription>> {
+    let mut projections = Vec::with_capacity(builders.len());
+    for builder in builders {
+        let projection = builder.projection.clone();
+        let Some(EncodedPart { bytes, description }) = builder.finish(pieces).await? else { continue };
+        let length = bytes.len();
+        for segment in bytes.segments() {
+            writer.write_all(segment).map_err(|error| Error::logical(format!("Parquet: {error}")))?;
+            pieces.pause().await;
+        }
+        writer.flush().map_err(|error| Error::logical(format!("Parquet: {error}")))?;
+        let end = writer.inner().len();
+        projections.push(ProjectionDescription {
+            name: projection.bound.name.to_string(),
+            identity: projection.identity.clone(),
+            at: checked_range(writer.inner(), end - length..end)?,
+            description: description.encode(),
+        });
+        pieces.pause().await;
+    }
+    Ok(projections)
 }
 
 /// Some rows of a column of the primary key, without dictionary.

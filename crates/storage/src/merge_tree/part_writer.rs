@@ -19,9 +19,18 @@ use super::parquet_layout::compact_dictionary;
 use super::part::{Part, PartFile};
 use super::part_encoder::{EncodedPart, PartEncoder};
 use super::part_name::PartName;
+use super::projection::Projection;
+use super::projection_builder::ProjectionBuilder;
 use super::skip_index::SkipIndex;
 use super::sorting::sorted_positions;
 use crate::evaluate::evaluate;
+
+/// What a new part gets beside its rows.
+#[derive(Clone, Default)]
+pub(super) struct PartExtras {
+    pub(super) indices: Vec<Arc<SkipIndex>>,
+    pub(super) projections: Vec<Arc<Projection>>,
+}
 
 /// A part whose file is being written.
 #[derive(Clone)]
@@ -83,7 +92,7 @@ impl UnwrittenPart {
 }
 
 /// Sorts the rows of one partition and makes a part of them that is not committed yet; none where `merges_rows` leaves no row.
-/// `is_remembered` puts its columns into the cache; `indices` are the skip indexes that it gets.
+/// `is_remembered` puts its columns into the cache; `extras` are the skip indexes and projections that it gets.
 ///
 /// # Errors
 /// Where the rows cannot be encoded.
@@ -93,7 +102,7 @@ pub(super) async fn write_part(
     mut block: Block,
     is_remembered: bool,
     merges_rows: bool,
-    indices: &[Arc<SkipIndex>],
+    extras: &PartExtras,
     pieces: &mut Pieces,
 ) -> Result<Option<UnwrittenPart>> {
     let positions = &table.identity.stored_positions;
@@ -124,15 +133,9 @@ pub(super) async fn write_part(
         }
     }
     let sorting_us = began.elapsed().as_micros() as u64;
-    let mut encoder = PartEncoder::new(table, name, indices, None)?;
-    let group_rows = table.settings.row_group_rows();
-    let mut arrays = Vec::new();
-    for first in (0..block.rows()).step_by(group_rows) {
-        let rows = group_rows.min(block.rows() - first);
-        let group = if rows < block.rows() { own_rows(&block, first, rows)? } else { block.clone() };
-        arrays.push(encoder.append(&group, is_remembered, pieces).await?);
-    }
-    let Some(encoded) = encoder.finish(pieces).await? else { return Ok(None) };
+    let projections = ProjectionBuilder::all(&extras.projections, name);
+    let encoded = encode_rows(table, name, &block, is_remembered, &extras.indices, projections, pieces).await?;
+    let Some((encoded, arrays)) = encoded else { return Ok(None) };
     if name.is_of_insert() {
         count(ProfileEvent::MergeTreeDataWriterBlocks, 1);
         count(ProfileEvent::MergeTreeDataWriterBlocksAlreadySorted, u64::from(is_sorted));
@@ -142,6 +145,32 @@ pub(super) async fn write_part(
         count(ProfileEvent::MergeTreeDataWriterCompressedBytes, encoded.bytes.len());
     }
     write_encoded(table, name, encoded, arrays, pieces).await.map(Some)
+}
+
+/// Encodes rows that are in the order of the sorting key; nothing where there is none. With it come the columns as they lie in memory, by row
+/// groups, where these are wanted.
+///
+/// # Errors
+/// Where the rows cannot be encoded.
+pub(super) async fn encode_rows(
+    table: &Arc<MergeTree>,
+    name: &PartName,
+    block: &Block,
+    with_arrays: bool,
+    indices: &[Arc<SkipIndex>],
+    projections: Vec<ProjectionBuilder>,
+    pieces: &mut Pieces,
+) -> Result<Option<(EncodedPart, Vec<Vec<ArrayRef>>)>> {
+    let mut encoder = PartEncoder::new(table, name, indices, projections, None)?;
+    let group_rows = table.settings.row_group_rows();
+    let mut arrays = Vec::new();
+    for first in (0..block.rows()).step_by(group_rows) {
+        let rows = group_rows.min(block.rows() - first);
+        let group = if rows < block.rows() { own_rows(block, first, rows)? } else { block.clone() };
+        arrays.push(encoder.append(&group, with_arrays, pieces).await?);
+    }
+    let encoded = encoder.finish(pieces).await?;
+    Ok(encoded.map(|encoded| (encoded, arrays)))
 }
 
 /// Some rows of a block, with dictionaries of what they hold alone.

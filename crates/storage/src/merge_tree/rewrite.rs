@@ -11,8 +11,8 @@ use super::merge::ReplacementWriter;
 use super::merge_control::MergeLock;
 use super::part::Part;
 use super::part_name::PartName;
-use super::part_writer::UnwrittenPart;
-use super::skip_index::SkipIndex;
+use super::part_writer::{PartExtras, UnwrittenPart};
+use super::settings::ProjectionMode;
 use super::{MergeTree, MergeTreeTable, PartSelection, PartSet};
 use crate::identity::TableName;
 use crate::part_event::PartEventKind;
@@ -26,8 +26,8 @@ pub(crate) struct PartRewriting {
     table: Arc<MergeTree>,
     parts: Vec<Arc<Part>>,
     done: Arc<Mutex<Written>>,
-    /// The skip indexes that new parts get.
-    indices: Vec<Arc<SkipIndex>>,
+    /// What new parts get beside their rows.
+    extras: PartExtras,
     lock: Arc<MergeLock>,
 }
 
@@ -39,6 +39,29 @@ impl MergeTree {
     pub(crate) fn rewrite(self: &Arc<Self>, selection: &PartSelection) -> Result<PartRewriting> {
         let names = self.selected(selection)?;
         self.rewrite_parts(&names)
+    }
+
+    /// The same for DELETE FROM, where the table says what becomes of projections.
+    ///
+    /// # Errors
+    /// As [`rewrite`](Self::rewrite); `SUPPORT_IS_DISABLED` where the table has projections and says nothing else.
+    pub(crate) fn rewrite_for_delete(self: &Arc<Self>, selection: &PartSelection) -> Result<PartRewriting> {
+        let mode = self.settings.lightweight_mutation_projection_mode;
+        if mode == ProjectionMode::Throw && !self.projections.is_empty() {
+            let record = self.record.load();
+            let message = format!(
+                "DELETE query is not allowed for table {}.{} because as it has projections and setting \
+                 lightweight_mutation_projection_mode is set to THROW. User should change \
+                 lightweight_mutation_projection_mode OR drop all the projections manually before running the query",
+                record.database, record.table
+            );
+            return Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, message));
+        }
+        let mut rewriting = self.rewrite(selection)?;
+        if mode == ProjectionMode::Drop {
+            rewriting.extras.projections.clear();
+        }
+        Ok(rewriting)
     }
 
     /// Begins to rewrite parts whose columns were of other types when they were written, in which readers of the lake do not find them.
@@ -78,7 +101,32 @@ impl MergeTree {
             parts.iter().filter(|part| has(part) == clears).map(|part| part.file.name.clone()).collect();
         let mut rewriting = self.rewrite_parts(&names)?;
         if clears {
-            rewriting.indices.retain(|known| known.name != index.name);
+            rewriting.extras.indices.retain(|known| known.name != index.name);
+        }
+        Ok(rewriting)
+    }
+
+    /// Begins to rewrite those of the parts that a clause names which lack a projection, or which have one that they are to lose.
+    ///
+    /// # Errors
+    /// As [`rewrite`](Self::rewrite); `NO_SUCH_PROJECTION_IN_TABLE`.
+    pub(crate) fn rewrite_projection(
+        self: &Arc<Self>,
+        selection: &PartSelection,
+        name: &str,
+        clears: bool,
+    ) -> Result<PartRewriting> {
+        let Some(projection) = self.projections.iter().find(|projection| *projection.bound.name == *name) else {
+            let message = format!("There is no projection {name} in table");
+            return Err(Error::new(ErrorCode::NO_SUCH_PROJECTION_IN_TABLE, message));
+        };
+        let parts = self.parts_named(&self.selected(selection)?)?;
+        let has = |part: &Part| part.description.projections.iter().any(|known| known.identity == projection.identity);
+        let names: Vec<Arc<str>> =
+            parts.iter().filter(|part| has(part) == clears).map(|part| part.file.name.clone()).collect();
+        let mut rewriting = self.rewrite_parts(&names)?;
+        if clears {
+            rewriting.extras.projections.retain(|known| known.bound.name != projection.bound.name);
         }
         Ok(rewriting)
     }
@@ -90,7 +138,7 @@ impl MergeTree {
         if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
             return Err(failure.clone());
         }
-        Ok(PartRewriting { table: self.clone(), parts, done: Arc::default(), indices: self.indices.clone(), lock })
+        Ok(PartRewriting { table: self.clone(), parts, done: Arc::default(), extras: self.extras(), lock })
     }
 }
 
@@ -100,13 +148,13 @@ impl PartRewriting {
         let piece = |part: &Arc<Part>| {
             let parts = Arc::new(PartSet::new(vec![part.clone()], &self.table.identity));
             let source: Arc<dyn Table> =
-                Arc::new(MergeTreeTable { name: name.clone(), live: self.table.clone(), parts });
+                Arc::new(MergeTreeTable { name: name.clone(), live: self.table.clone(), parts, projection: None });
             let target = Target {
                 source: source.clone(),
                 table: self.table.clone(),
                 part: part.clone(),
                 done: self.done.clone(),
-                indices: self.indices.clone(),
+                extras: self.extras.clone(),
                 lock: self.lock.clone(),
             };
             (source, Arc::new(target) as Arc<dyn Table>)
@@ -137,7 +185,7 @@ struct Target {
     table: Arc<MergeTree>,
     part: Arc<Part>,
     done: Arc<Mutex<Written>>,
-    indices: Vec<Arc<SkipIndex>>,
+    extras: PartExtras,
     lock: Arc<MergeLock>,
 }
 
@@ -169,7 +217,7 @@ impl Table for Target {
             part: self.part.clone(),
             done: self.done.clone(),
             new: Arc::default(),
-            indices: self.indices.clone(),
+            extras: self.extras.clone(),
             lock: self.lock.clone(),
         }))
     }
@@ -182,14 +230,14 @@ struct Rewritten {
     part: Arc<Part>,
     done: Arc<Mutex<Written>>,
     new: Arc<OnceLock<UnwrittenPart>>,
-    indices: Vec<Arc<SkipIndex>>,
+    extras: PartExtras,
     lock: Arc<MergeLock>,
 }
 
 impl Insertion for Rewritten {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
         let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
-        Ok(Box::new(ReplacementWriter::new(table, name, new, self.indices.clone(), self.lock.clone())))
+        Ok(Box::new(ReplacementWriter::new(table, name, new, self.extras.clone(), self.lock.clone())))
     }
 
     fn keeps_order(&self) -> bool {

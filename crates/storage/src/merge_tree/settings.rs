@@ -60,6 +60,12 @@ pub(crate) struct MergeTreeSettings {
     pub(crate) compression: Compression,
     /// `ratio_of_defaults_for_sparse_serialization`: chunks of which a larger share are defaults are held sparse; none from 1 on.
     pub(crate) ratio_of_defaults: f64,
+    /// `deduplicate_merge_projection_mode`: what becomes of projections where merges make other rows.
+    pub(crate) deduplicate_merge_projection_mode: ProjectionMode,
+    /// `lightweight_mutation_projection_mode`: what becomes of them where DELETE FROM takes rows out.
+    pub(crate) lightweight_mutation_projection_mode: ProjectionMode,
+    /// `materialize_projections_on_insert`.
+    pub(crate) materialize_projections_on_insert: bool,
     /// `add_minmax_index_for_numeric_columns`.
     pub(crate) add_minmax_index_for_numeric_columns: bool,
     /// `add_minmax_index_for_string_columns`.
@@ -68,11 +74,22 @@ pub(crate) struct MergeTreeSettings {
     pub(crate) add_minmax_index_for_temporal_columns: bool,
 }
 
+/// What becomes of the projections of a part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ProjectionMode {
+    /// They are in the way.
+    Throw,
+    /// It loses them.
+    Drop,
+    /// They are made anew.
+    Rebuild,
+}
+
 /// Reads one setting.
 type Read = fn(&mut MergeTreeSettings, &str) -> Result<()>;
 
 /// The settings that are implemented.
-static SETTINGS: [(SettingDescription, Read); 17] = [
+static SETTINGS: [(SettingDescription, Read); 20] = [
     (
         described(
             "add_minmax_index_for_numeric_columns",
@@ -129,9 +146,45 @@ static SETTINGS: [(SettingDescription, Read); 17] = [
         },
     ),
     (
+        described(
+            "deduplicate_merge_projection_mode",
+            SettingType::String,
+            "throw",
+            "What becomes of projections where merges make other rows of a table's: throw (there are none), drop or rebuild.",
+        ),
+        |settings, value| {
+            settings.deduplicate_merge_projection_mode = projection_mode(value)?;
+            Ok(())
+        },
+    ),
+    (
         described("index_granularity", SettingType::UInt64, "8192", "Rows between two entries of the primary index."),
         |settings, value| {
             settings.index_granularity = number(value)?;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "lightweight_mutation_projection_mode",
+            SettingType::String,
+            "throw",
+            "What becomes of projections where DELETE FROM takes rows out: throw (it fails), drop or rebuild.",
+        ),
+        |settings, value| {
+            settings.lightweight_mutation_projection_mode = projection_mode(value)?;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "materialize_projections_on_insert",
+            SettingType::Bool,
+            "1",
+            "Whether parts that INSERT makes get the table's projections; otherwise they get them when they are merged.",
+        ),
+        |settings, value| {
+            settings.materialize_projections_on_insert = flag(value)?;
             Ok(())
         },
     ),
@@ -311,6 +364,9 @@ impl MergeTreeSettings {
             ttl_only_drop_parts: false,
             compression: Compression::LZ4_RAW,
             ratio_of_defaults: RATIO_OF_DEFAULTS_DEFAULT,
+            deduplicate_merge_projection_mode: ProjectionMode::Throw,
+            lightweight_mutation_projection_mode: ProjectionMode::Throw,
+            materialize_projections_on_insert: true,
             add_minmax_index_for_numeric_columns: false,
             add_minmax_index_for_string_columns: false,
             add_minmax_index_for_temporal_columns: false,
@@ -382,6 +438,19 @@ fn flag(text: &str) -> Result<bool> {
         "false" => "0",
         number => number,
     })? != 0)
+}
+
+fn projection_mode(text: &str) -> Result<ProjectionMode> {
+    match text.trim() {
+        "throw" => Ok(ProjectionMode::Throw),
+        "drop" => Ok(ProjectionMode::Drop),
+        "rebuild" => Ok(ProjectionMode::Rebuild),
+        "ignore" => Err(Error::not_implemented("Merging projections as they are, which makes them wrong,")),
+        other => {
+            let message = format!("Unexpected value of a projection mode: '{other}'. Must be one of ['throw', 'drop', 'rebuild']");
+            Err(Error::new(ErrorCode::BAD_ARGUMENTS, message))
+        }
+    }
 }
 
 fn number(text: &str) -> Result<usize> {

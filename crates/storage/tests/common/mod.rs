@@ -21,6 +21,7 @@ pub fn definition(engine: &str, of: &[(&str, &str)], sorting_key: &[&str]) -> Ta
     TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
+        projections: Vec::new(),
         ttl: Vec::new(),
         columns,
         engine: engine.into(),

@@ -605,6 +605,10 @@ settings! {
     force_data_skipping_indices: String as String = "", "The names of skip indexes, separated by commas: a query fails that reads a MergeTree table and asks one of them nothing.";
     ignore_data_skipping_indices: String as String = "", "The names of skip indexes, separated by commas, that are not asked.";
     materialize_skip_indexes_on_insert: bool as Bool = "1", "Whether parts that INSERT makes get the table's skip indexes; otherwise they get them when they are merged.";
+    optimize_use_projections: bool as Bool = "1", "Whether projections of MergeTree tables are read in the place of tables where that is less to read.";
+    force_optimize_projection: bool as Bool = "0", "Whether a query fails that reads a MergeTree table and no projection.";
+    force_optimize_projection_name: String as String = "", "A projection's name: a query fails that does not read it.";
+    preferred_optimize_projection_name: String as String = "", "A projection's name: it is read where it serves, even where another one is less to read.";
     transform_null_in: bool as Bool = "0", "Whether IN finds NULL as any other value.";
     limit: u64 as UInt64 = "0", "The most rows of a query's result, beside its own LIMIT; 0 is all.";
     offset: u64 as UInt64 = "0", "So many first rows of a query's result are left out, beside its own OFFSET.";
