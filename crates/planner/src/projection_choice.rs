@@ -25,7 +25,12 @@ pub fn use_projections(
     if !may_read_projections(plan, settings) {
         return Ok(Vec::new());
     }
-    let mut choice = Choice { preferred: &settings.preferred_optimize_projection_name, functions, used: Vec::new() };
+    let mut choice = Choice {
+        preferred: &settings.preferred_optimize_projection_name,
+        is_forced: settings.force_optimize_projection,
+        functions,
+        used: Vec::new(),
+    };
     choice.visit(plan)?;
     let used: Vec<String> = choice.used.iter().map(|(name, _)| name.clone()).collect();
     if settings.force_optimize_projection && used.is_empty() && reads_parts(plan) {
@@ -63,6 +68,8 @@ fn reads_parts(plan: &Plan) -> bool {
 struct Choice<'a> {
     /// The projection that is taken where it serves, whatever others are worth.
     preferred: &'a str,
+    /// Whether one is taken that is as much to read as the table.
+    is_forced: bool,
     functions: &'a squall_functions::FunctionContext,
     /// What is read, in words and by name.
     used: Vec<(String, Arc<str>)>,
@@ -89,6 +96,13 @@ impl Choice<'_> {
             }
             None => plan.try_for_each_input(|input| self.visit(input)),
         }
+    }
+
+    /// The rows of a scan's table as a projection has them, where it has any of them.
+    fn projected(scan: &Scan, projection: &Projection) -> Option<Projected> {
+        let projected = scan.table.projected(projection)?;
+        let is_of_no_part = projected.rest.is_some() && projected.rows.rows() == Some(0);
+        (!is_of_no_part).then_some(projected)
     }
 
     /// The best of some candidates, which is noted as used.
@@ -119,11 +133,12 @@ impl Choice<'_> {
                 projection.values.iter().position(is_it)
             };
             let Some(columns) = scan.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };
-            let Some(Projected { rows, rest }) = scan.table.projected(projection) else { continue };
+            let Some(Projected { rows, rest }) = Self::projected(scan, projection) else { continue };
             let of_rows =
                 Scan { table: rows, columns, predicate: Some(predicate.clone()), schema: scan.schema.clone(), ..*scan };
             let of_rest = rest.map(|table| Scan { table, ..scan.clone() });
-            let Some(marks) = marks_of_both(&of_rows, of_rest.as_ref())?.filter(|marks| *marks < own) else { continue };
+            let is_less = |marks: &u64| *marks < own || self.is_forced && *marks == own;
+            let Some(marks) = marks_of_both(&of_rows, of_rest.as_ref())?.filter(is_less) else { continue };
             let plan = union(Plan::Scan(of_rows), of_rest.map(Plan::Scan), &scan.schema);
             candidates.push(Candidate { plan, name: projection.name.clone(), marks });
         }
@@ -146,7 +161,7 @@ impl Choice<'_> {
         let mut candidates = Vec::new();
         for projection in aggregating {
             let Some(cover) = Cover::of(aggregate, &source, projection) else { continue };
-            let Some(Projected { rows, rest }) = scan.table.projected(projection) else { continue };
+            let Some(Projected { rows, rest }) = Self::projected(scan, projection) else { continue };
             let predicate = all_of(cover.conditions.clone(), self.functions)?;
             let of_rows = cover.scan(rows, predicate);
             let of_rest = rest.map(|table| Scan { table, ..scan.clone() });

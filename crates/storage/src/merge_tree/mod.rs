@@ -596,7 +596,7 @@ impl TableMetadata for MergeTreeTable {
         self.live.identity.definition.sampling_key.as_ref().map(|key| &key.sql)
     }
     fn projections(&self) -> Vec<Arc<BoundProjection>> {
-        self.projections_of_parts()
+        self.live.projections.iter().map(|projection| projection.bound.clone()).collect()
     }
     fn projected(&self, projection: &BoundProjection) -> Option<Projected> {
         self.split_by(projection)

@@ -12,16 +12,6 @@ use super::{MergeTreeTable, PartSet};
 use crate::table::{ProjectionPart, TableHandle};
 
 impl MergeTreeTable {
-    /// The projections that any part has.
-    pub(super) fn projections_of_parts(&self) -> Vec<Arc<Bound>> {
-        let has = |projection: &Projection| {
-            let mut known = self.parts.parts.iter().flat_map(|part| &part.description.projections);
-            known.any(|known| known.identity == projection.identity)
-        };
-        let projections = self.live.projections.iter().filter(|projection| has(projection));
-        projections.map(|projection| projection.bound.clone()).collect()
-    }
-
     /// The parts as a projection has them, and the others.
     pub(super) fn split_by(&self, projection: &Bound) -> Option<Projected> {
         let own = self.live.projections.iter().find(|own| std::ptr::eq(&*own.bound, projection))?;
@@ -31,9 +21,6 @@ impl MergeTreeTable {
                 Some(of_projection) => with.push(of_projection),
                 None => without.push(part.clone()),
             }
-        }
-        if with.is_empty() {
-            return None;
         }
         let table = |table: Self| Arc::new(TableHandle(Arc::new(table))) as Arc<dyn TableMetadata>;
         let rows = Self {
