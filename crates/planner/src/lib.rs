@@ -38,7 +38,8 @@ pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
 pub use context::{PlannerContext, SubqueryRunner};
 pub use create::{plan_constraint, plan_index, plan_setting, plan_table_definition};
 pub use definition::{
-    Constraint, KeyExpression, MATERIALIZED_VIEW, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW,
+    Constraint, KeyExpression, MATERIALIZED_VIEW, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition,
+    VIEW,
 };
 pub use describe::{describe_query, describe_table_function};
 pub use dictionary::{

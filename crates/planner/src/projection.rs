@@ -131,12 +131,7 @@ impl Projection {
     }
 
     /// One of rows in another order: the last of `values`, from `order_from` on, are the order's.
-    fn plain(
-        name: &Arc<str>,
-        plan: &Plan,
-        values: Vec<Expression>,
-        order_from: usize,
-    ) -> Result<Self> {
+    fn plain(name: &Arc<str>, plan: &Plan, values: Vec<Expression>, order_from: usize) -> Result<Self> {
         if order_from == values.len() {
             return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "ORDER BY cannot be empty"));
         }
@@ -344,9 +339,10 @@ impl Catalog for OneTable {
     fn table(&self, _: Option<&str>, table: &str) -> Result<Arc<dyn TableMetadata>> {
         match table {
             TABLE => Ok(Arc::new(Self { columns: self.columns.clone() })),
-            other => {
-                Err(Error::new(ErrorCode::ILLEGAL_PROJECTION, format!("A projection that reads another table, {other}")))
-            }
+            other => Err(Error::new(
+                ErrorCode::ILLEGAL_PROJECTION,
+                format!("A projection that reads another table, {other}"),
+            )),
         }
     }
 

@@ -39,7 +39,8 @@ pub fn use_projections(
     }
     let forced = &settings.force_optimize_projection_name;
     if !forced.is_empty() && !choice.used.iter().any(|(_, name)| **name == **forced) {
-        let message = format!("Projection {forced} is specified in setting force_optimize_projection_name but not used");
+        let message =
+            format!("Projection {forced} is specified in setting force_optimize_projection_name but not used");
         return Err(Error::new(ErrorCode::INCORRECT_DATA, message));
     }
     Ok(used)
@@ -129,7 +130,8 @@ impl Choice<'_> {
         let mut candidates = Vec::new();
         for projection in others {
             let position = |column: &usize| {
-                let is_it = |value: &Expression| matches!(value, Expression::Column { position, .. } if position == column);
+                let is_it =
+                    |value: &Expression| matches!(value, Expression::Column { position, .. } if position == column);
                 projection.values.iter().position(is_it)
             };
             let Some(columns) = scan.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };

@@ -42,7 +42,11 @@ impl KeyBinding {
     ///
     /// # Errors
     /// As of [`Projection::bind`].
-    pub(crate) fn projection(&self, definition: &ProjectionDefinition, columns: &[ColumnDescription]) -> Result<Projection> {
+    pub(crate) fn projection(
+        &self,
+        definition: &ProjectionDefinition,
+        columns: &[ColumnDescription],
+    ) -> Result<Projection> {
         Projection::bind(definition, columns, &self.functions)
     }
 

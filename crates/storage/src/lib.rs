@@ -33,9 +33,9 @@ mod view;
 
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
-    BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView, ProjectionPlacement,
-    PartBackup, PartCommand, RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup, TableDescription,
-    TableToRestore,
+    BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView,
+    PartBackup, PartCommand, ProjectionPlacement, RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup,
+    TableDescription, TableToRestore,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::{ExternalTable, TEMPORARY_DATABASE};
@@ -56,7 +56,8 @@ pub use null::null_table;
 pub use part_event::{NotePart, PartEvent, PartEventKind};
 pub use session_catalog::SessionCatalog;
 pub use table::{
-    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartTtl, PartTtlKind, ProjectionPart,
-    PartWork, ScanRequest, ScanSelection, SkipIndexSize, SkipIndexUse, Table, TableHandle, TableScan, commit_together,
+    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartTtl, PartTtlKind,
+    PartWork, ProjectionPart, ScanRequest, ScanSelection, SkipIndexSize, SkipIndexUse, Table, TableHandle, TableScan,
+    commit_together,
 };
 pub use view::{inserted_rows, system_view};

@@ -6,8 +6,8 @@ use crate::ast::{
     CreateIndex, CreateMode, CreateNamedCollection, CreateResource, CreateSource, CreateTable, CreateView,
     CreateWorkload, Definer, DictionaryDefinition, Function, FunctionBody, IndexDeclaration, KeyValue,
     KeyValueFunction, KeyValueValue, MoveDestination, NamedCollectionEntry, ProjectionBody, ProjectionDeclaration,
-    ProjectionSelect, RefreshStrategy, ResourceOperation, SortingKey, SqlSecurity, Storage, TableElements, TableOverride, TimeUnitAmount,
-    TtlAction, TtlElement, ViewKind, Watermark,
+    ProjectionSelect, RefreshStrategy, ResourceOperation, SortingKey, SqlSecurity, Storage, TableElements,
+    TableOverride, TimeUnitAmount, TtlAction, TtlElement, ViewKind, Watermark,
 };
 
 impl Writer {

@@ -7,7 +7,8 @@ pub(super) const DUCKLAKE_VERSION: &str = "1.0";
 /// this and every earlier one, and refuses later ones. docs/upgrades.md is the promise.
 pub(super) const SQUALL_VERSION: u32 = 8;
 /// What brings a catalog of each version to the next, from version 1 on.
-pub(super) const UPGRADES: &[&str] = &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE, TABLE_SCHEMAS, INSERTS, TTL, PROJECTIONS];
+pub(super) const UPGRADES: &[&str] =
+    &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE, TABLE_SCHEMAS, INSERTS, TTL, PROJECTIONS];
 
 /// DuckLake's tables. Columns, their order and their types are the specification's.
 pub(super) const DUCKLAKE: &str = r#"

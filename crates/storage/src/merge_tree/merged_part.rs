@@ -48,7 +48,8 @@ pub(super) async fn write_merged(
     let mut pieces = Pieces::begin();
     let keeps_rows = table.rule.is_none() && turn.is_none();
     let projections = ProjectionBuilder::of_merge(table, parts, name, keeps_rows);
-    let Some((encoded, arrays)) = merge_rows(table, name, parts, turn, projections, progress, &mut pieces).await? else {
+    let Some((encoded, arrays)) = merge_rows(table, name, parts, turn, projections, progress, &mut pieces).await?
+    else {
         return Ok(None);
     };
     write_encoded(table, name, encoded, arrays, &mut pieces).await.map(Some)

@@ -64,8 +64,8 @@ use std::time::{Duration, Instant, SystemTime};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use squall_planner::{
-    ColumnDescription, Constraint, Expression, KeyExpression, Projected, Projection as BoundProjection, TableDefinition,
-    TableMetadata, TableTtl,
+    ColumnDescription, Constraint, Expression, KeyExpression, Projected, Projection as BoundProjection,
+    TableDefinition, TableMetadata, TableTtl,
 };
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
@@ -402,11 +402,8 @@ impl MergeTree {
         self.schemas.lock().present(schema.clone());
         let definition = &identity.definition;
         let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
-        let surroundings = Surroundings {
-            catalog: self.catalog.clone(),
-            cache: self.cache.clone(),
-            binding: self.binding.clone(),
-        };
+        let surroundings =
+            Surroundings { catalog: self.catalog.clone(), cache: self.cache.clone(), binding: self.binding.clone() };
         let projections = Projection::all(&Parent {
             table_id: self.table_id,
             identity: &identity,

@@ -58,7 +58,10 @@ pub(super) struct Parent<'a> {
 pub(super) fn check_all(definition: &TableDefinition, settings: &MergeTreeSettings) -> Result<()> {
     let engine = &definition.engine;
     let is_plain = &**engine == "MergeTree";
-    if !definition.projections.is_empty() && !is_plain && settings.deduplicate_merge_projection_mode == ProjectionMode::Throw {
+    if !definition.projections.is_empty()
+        && !is_plain
+        && settings.deduplicate_merge_projection_mode == ProjectionMode::Throw
+    {
         let message = format!(
             "Projections are not supported for {engine} with deduplicate_merge_projection_mode = throw. Please set setting \
              'deduplicate_merge_projection_mode' to 'drop' or 'rebuild'."
@@ -74,7 +77,10 @@ fn check(definition: &TableDefinition, projection: &ProjectionDefinition) -> Res
     for key in &bound.sorting_key {
         let data_type = key.expression.data_type();
         if matches!(data_type.inner(), DataType::AggregateFunction(_)) || !is_sortable(data_type) {
-            let message = format!("Projection {} by {}, whose values of type {data_type} have no order", projection.name, key.sql);
+            let message = format!(
+                "Projection {} by {}, whose values of type {data_type} have no order",
+                projection.name, key.sql
+            );
             return Err(Error::new(ErrorCode::DATA_TYPE_CANNOT_BE_USED_IN_KEY, message));
         }
     }
@@ -252,7 +258,8 @@ fn words(bound: &Bound, of: &TableIdentity) -> String {
         (id.map_or_else(|| column.name.to_string(), |id| format!("#{id}")), column.data_type.clone())
     };
     let columns = Schema::new(of.definition.columns.iter().enumerate().map(column));
-    let values = bound.values.iter().map(|value| format!("{}: {}", expression_text(value, &columns), value.data_type()));
+    let values =
+        bound.values.iter().map(|value| format!("{}: {}", expression_text(value, &columns), value.data_type()));
     let aggregates = bound.aggregates.iter().map(|aggregate| {
         let arguments = aggregate.call.arguments.iter().map(|argument| expression_text(argument, &columns));
         format!("{} of {}", aggregate.state.return_type(), arguments.collect::<Vec<String>>().join(", "))

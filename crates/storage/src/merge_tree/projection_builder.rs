@@ -46,11 +46,9 @@ impl ProjectionBuilder {
         let builder = |projection: &Arc<Projection>| {
             let of_parts = || parts.iter().map(|part| projection.of_part(part)).collect::<Option<Vec<Arc<Part>>>>();
             match of_parts().filter(|_| keeps_rows) {
-                Some(of_parts) => Self {
-                    projection: projection.clone(),
-                    name: name.clone(),
-                    state: State::OfParts(of_parts),
-                },
+                Some(of_parts) => {
+                    Self { projection: projection.clone(), name: name.clone(), state: State::OfParts(of_parts) }
+                }
                 None => Self::new(projection, name),
             }
         };

@@ -447,7 +447,9 @@ fn projection_mode(text: &str) -> Result<ProjectionMode> {
         "rebuild" => Ok(ProjectionMode::Rebuild),
         "ignore" => Err(Error::not_implemented("Merging projections as they are, which makes them wrong,")),
         other => {
-            let message = format!("Unexpected value of a projection mode: '{other}'. Must be one of ['throw', 'drop', 'rebuild']");
+            let message = format!(
+                "Unexpected value of a projection mode: '{other}'. Must be one of ['throw', 'drop', 'rebuild']"
+            );
             Err(Error::new(ErrorCode::BAD_ARGUMENTS, message))
         }
     }
