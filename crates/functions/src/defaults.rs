@@ -176,7 +176,8 @@ impl BoundFunction for WithDefaults {
     }
 
     fn properties(&self) -> Properties {
-        self.inner.properties()
+        let passes_nulls = self.handles_nulls && self.return_type.remove_low_cardinality().is_nullable();
+        Properties { passes_nulls, ..self.inner.properties() }
     }
 
     fn execute(&self, arguments: &[Column], rows: usize) -> Result<Column> {

@@ -30,10 +30,10 @@ pub use moment::Moment;
 pub use partition_id::partition_id;
 pub use properties::{Lazy, Monotonic, Properties};
 pub use registry::{
-    FunctionDescription, aggregate_combinators, aggregate_exists, aggregate_name_parts, aggregate_of_states,
-    all_functions, canonical_name, check_aggregate_allowed, check_type, edit_distance, higher_order, ignores_order,
-    looks_up, merge_of_states, resolve_aggregate, resolve_scalar, resolve_simple, scalar_exists, stands_alone,
-    state_and_merge, unknown_function,
+    FunctionDescription, aggregate_combinators, aggregate_exists, aggregate_merged_by, aggregate_name_parts,
+    aggregate_of_states, all_functions, canonical_name, check_aggregate_allowed, check_type, edit_distance,
+    higher_order, ignores_order, looks_up, merge_of_states, resolve_aggregate, resolve_scalar, resolve_simple,
+    scalar_exists, stands_alone, state_and_merge, unknown_function,
 };
 pub use scalar::collation::COLLATIONS;
 pub use scalar::conversion::check_alternatives;

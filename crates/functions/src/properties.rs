@@ -18,6 +18,8 @@ pub struct Properties {
     pub needs_only_types: bool,
     /// Whether it tells how two values are ordered: `=`, `<` and their like.
     pub compares: bool,
+    /// Whether a NULL among its arguments makes its result NULL.
+    pub passes_nulls: bool,
     /// Which arguments count only for some rows.
     pub lazy: Option<Lazy>,
     /// Over which values of one argument the result keeps their order, or turns it round, while the other arguments stay.
@@ -74,6 +76,7 @@ impl Properties {
         is_foldable: true,
         needs_only_types: false,
         compares: false,
+        passes_nulls: false,
         lazy: None,
         monotonic: None,
     };

@@ -136,6 +136,11 @@ pub fn aggregate_combinators() -> Vec<(&'static str, bool)> {
     aggregate::combinator_names()
 }
 
+/// The aggregate function that puts together the results of this one over parts of the rows: `sum` for `count`; `None` where none does.
+pub fn aggregate_merged_by(name: &str) -> Option<&'static str> {
+    aggregate::merged_by(name)
+}
+
 /// Whether the result of an aggregate function of this name, with combinators, depends on the order of rows in no way.
 pub fn ignores_order(name: &str) -> bool {
     aggregate::ignores_order(name)

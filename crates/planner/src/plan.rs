@@ -482,7 +482,87 @@ pub struct SortKey {
     pub nulls_first: bool,
 }
 
+impl SortKey {
+    fn same(&self, other: &Self) -> bool {
+        self.descending == other.descending
+            && self.nulls_first == other.nulls_first
+            && self.expression.same(&other.expression)
+    }
+}
+
 impl Plan {
+    /// Whether both are the same steps over the same tables, so that one may stand for the other. Of steps that seldom come twice in a query
+    /// it is not known.
+    pub fn same(&self, other: &Self) -> bool {
+        if !self.schema().types().eq(other.schema().types()) {
+            return false;
+        }
+        let all_same = |left: &[Expression], right: &[Expression]| {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.same(right))
+        };
+        let both_same = |left: &Option<Expression>, right: &Option<Expression>| match (left, right) {
+            (Some(left), Some(right)) => left.same(right),
+            (None, None) => true,
+            _ => false,
+        };
+        let in_same_order = |left: &[SortKey], right: &[SortKey]| {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.same(right))
+        };
+        let is_same_step = match (self, other) {
+            (Self::Scan(left), Self::Scan(right)) => {
+                Arc::ptr_eq(&left.table, &right.table)
+                    && left.columns == right.columns
+                    && both_same(&left.predicate, &right.predicate)
+                    && left.limit == right.limit
+                    && left.hides_rows == right.hides_rows
+            }
+            (Self::Filter { predicate: left, .. }, Self::Filter { predicate: right, .. }) => left.same(right),
+            (Self::Project { expressions: left, .. }, Self::Project { expressions: right, .. }) => {
+                all_same(left, right)
+            }
+            (Self::Aggregate(left), Self::Aggregate(right)) => {
+                let is_same_call = |(left, right): (&AggregateCall, &AggregateCall)| {
+                    left.name == right.name
+                        && left.function.return_type() == right.function.return_type()
+                        && all_same(&left.arguments, &right.arguments)
+                };
+                all_same(&left.keys, &right.keys)
+                    && left.aggregates.len() == right.aggregates.len()
+                    && left.aggregates.iter().zip(&right.aggregates).all(is_same_call)
+                    && left.with_totals == right.with_totals
+                    && left.sets == right.sets
+            }
+            (Self::Sort { keys: left, limit: most, .. }, Self::Sort { keys: right, limit: other_most, .. }) => {
+                most == other_most && in_same_order(left, right)
+            }
+            (
+                Self::Limit { offset: left_offset, limit: left, ties: None, .. },
+                Self::Limit { offset: right_offset, limit: right, ties: None, .. },
+            ) => left_offset == right_offset && left == right,
+            (Self::Distinct { .. }, Self::Distinct { .. }) | (Self::Union { .. }, Self::Union { .. }) => true,
+            (Self::Join(left), Self::Join(right)) => {
+                left.kind == right.kind
+                    && left.strictness == right.strictness
+                    && left.keys.len() == right.keys.len()
+                    && left
+                        .keys
+                        .iter()
+                        .zip(&right.keys)
+                        .all(|(left, right)| left.left.same(&right.left) && left.right.same(&right.right))
+                    && both_same(&left.condition, &right.condition)
+                    && left.nearest.is_none()
+                    && right.nearest.is_none()
+                    && left.left_columns == right.left_columns
+                    && left.right_columns == right.right_columns
+                    && left.runtime_filter == right.runtime_filter
+            }
+            _ => false,
+        };
+        is_same_step
+            && self.inputs().count() == other.inputs().count()
+            && self.inputs().zip(other.inputs()).all(|(left, right)| left.same(right))
+    }
+
     /// Calls `visit` with every step right below this one.
     ///
     /// # Errors

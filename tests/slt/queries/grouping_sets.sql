@@ -42,3 +42,17 @@ SELECT toDate('2020-01-01')+number%2 d, toNullable(number%2) n, count() FROM num
 SELECT number%2 AS a, a+1, (a+1)*2 , a+1+1, count() FROM numbers(4) GROUP BY ROLLUP(a, a+1, a+1+1) ORDER BY ALL SETTINGS group_by_use_nulls=1;
 SELECT number%2 AS a, (a+1)*2 AS x, count() FROM numbers(4) GROUP BY CUBE(a, (a+1)*2) ORDER BY ALL SETTINGS group_by_use_nulls=1;
 SELECT number%2 AS a, (a+1)*2 AS x, x+1, count() FROM numbers(4) GROUP BY GROUPING SETS((a), ((a+1)*2)) ORDER BY ALL SETTINGS group_by_use_nulls=1;
+CREATE TABLE visits (id UInt32, shop Int32, item Nullable(Int32), price Decimal(10, 2), weight Nullable(Float64)) ENGINE = MergeTree ORDER BY id;
+INSERT INTO visits SELECT number, number % 7, if(number % 11 = 0, NULL, number % 5), number % 100 / 4, if(number % 3 = 0, NULL, number % 16) FROM numbers(30000);
+CREATE TABLE shops (shop Int32, town String, land LowCardinality(String)) ENGINE = MergeTree ORDER BY shop;
+INSERT INTO shops SELECT number, concat('t', toString(number % 4)), concat('l', toString(number % 2)) FROM numbers(7);
+SELECT shop, item, count(), sum(price), min(weight), max(id), countIf(weight > 3), sumIf(id, item = 2), count(weight) FROM visits GROUP BY ROLLUP(shop, item) ORDER BY ALL;
+SELECT shop, item, count(), avg(weight), uniqExact(id), countDistinct(price), sumDistinct(shop), max(price) FROM visits GROUP BY ROLLUP(shop, item) ORDER BY ALL;
+SELECT land, town, shop, item, count(), sum(weight), groupBitXor(id), toTypeName(sum(price)) FROM visits JOIN shops USING (shop) GROUP BY CUBE(land, town, shop, item) ORDER BY ALL;
+SELECT land, town, avg(price), avg(weight), sum(price) / count() FROM visits JOIN shops USING (shop) GROUP BY ROLLUP(land, town) HAVING count() > 100 ORDER BY ALL;
+SELECT land, town, item, grouping(land, town, item), count(), sum(id) FROM visits JOIN shops USING (shop) GROUP BY GROUPING SETS ((land, town), (item), (), (town, item)) ORDER BY ALL;
+SELECT land, town, item, count(), sum(id), min(price) FROM visits JOIN shops USING (shop) GROUP BY ROLLUP(land, town, item) ORDER BY ALL SETTINGS group_by_use_nulls = 1;
+SELECT town, item, count(), avg(id) FROM visits JOIN shops USING (shop) WHERE id > 100000 GROUP BY GROUPING SETS ((town), (item), (), (town, item)) ORDER BY ALL;
+SELECT town, item, count(), sum(id) FROM visits JOIN shops USING (shop) GROUP BY ROLLUP(town, item) WITH TOTALS ORDER BY ALL;
+SELECT town, upper(town) AS u, sum(length(u)), sum(grouping(town)) FROM visits JOIN shops USING (shop) GROUP BY ROLLUP(town, u) ORDER BY ALL;
+SELECT shop, item, sum(price), sum(weight) FROM visits GROUP BY ROLLUP(shop, item) ORDER BY ALL SETTINGS aggregate_functions_null_for_empty = 1;

@@ -199,6 +199,18 @@ impl Matching {
         self.kind.keeps_right() && self.strictness != JoinStrictness::Semi
     }
 
+    /// Whether of a left row only matters whether it has a partner, or which one comes first.
+    pub(super) fn asks_only_existence(&self) -> bool {
+        self.kind == JoinKind::Left
+            && matches!(self.strictness, JoinStrictness::Semi | JoinStrictness::Anti)
+            && !self.chooses_alternative()
+    }
+
+    /// Whether a right row that was found once needs no further pair.
+    pub(super) fn finds_right_once(&self) -> bool {
+        self.kind == JoinKind::Right && matches!(self.strictness, JoinStrictness::Semi | JoinStrictness::Anti)
+    }
+
     /// Whether it must be known of right rows whether they were found.
     pub(super) fn notes_finds(&self) -> bool {
         self.kind.keeps_right() || self.strictness == JoinStrictness::Any && self.kind == JoinKind::Inner

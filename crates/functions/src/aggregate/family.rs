@@ -141,12 +141,19 @@ pub(super) struct Family {
     pub ignores_order: bool,
     /// Whether it looks into the server itself.
     pub is_introspection: bool,
+    /// The function that puts together its results over parts of the rows: the sum of counts.
+    pub merged_by: Option<&'static str>,
     pub resolve: fn(&Call<'_>) -> Result<Arc<dyn AggregateFunction>>,
 }
 
 impl Family {
     const fn ignores_order(mut self) -> Self {
         self.ignores_order = true;
+        self
+    }
+
+    const fn merged_by(mut self, name: &'static str) -> Self {
+        self.merged_by = Some(name);
         self
     }
 
@@ -167,7 +174,7 @@ const fn family(
     nulls: Nulls,
     resolve: fn(&Call<'_>) -> Result<Arc<dyn AggregateFunction>>,
 ) -> Family {
-    Family { name, nulls, resolve, ignores_order: false, is_introspection: false }
+    Family { name, nulls, resolve, ignores_order: false, is_introspection: false, merged_by: None }
 }
 
 /// Every function.
@@ -193,7 +200,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("corr", Nulls::Skipped, covariance::resolve),
     family("corrMatrix", Nulls::Skipped, moment_matrix::resolve),
     family("corrStable", Nulls::Skipped, welford::resolve_pair),
-    family("count", Nulls::Handled, count::resolve).ignores_order(),
+    family("count", Nulls::Handled, count::resolve).ignores_order().merged_by("sum"),
     family("covarPop", Nulls::Skipped, covariance::resolve),
     family("covarPopMatrix", Nulls::Skipped, moment_matrix::resolve),
     family("covarPopStable", Nulls::Skipped, welford::resolve_pair),
@@ -223,9 +230,9 @@ pub(super) const FAMILIES: &[Family] = &[
     family("groupArrayMovingSum", Nulls::Skipped, group_array_moving::resolve),
     family("groupArraySample", Nulls::Skipped, group_array_pick::resolve),
     family("groupArraySorted", Nulls::Skipped, group_array_pick::resolve).ignores_order(),
-    family("groupBitAnd", Nulls::Skipped, bits::resolve).ignores_order(),
-    family("groupBitOr", Nulls::Skipped, bits::resolve).ignores_order(),
-    family("groupBitXor", Nulls::Skipped, bits::resolve).ignores_order(),
+    family("groupBitAnd", Nulls::Skipped, bits::resolve).ignores_order().merged_by("groupBitAnd"),
+    family("groupBitOr", Nulls::Skipped, bits::resolve).ignores_order().merged_by("groupBitOr"),
+    family("groupBitXor", Nulls::Skipped, bits::resolve).ignores_order().merged_by("groupBitXor"),
     family("groupBitmap", Nulls::Skipped, group_bitmap::resolve).ignores_order(),
     family("groupBitmapAnd", Nulls::Skipped, group_bitmap::resolve_of_states).ignores_order(),
     family("groupBitmapOr", Nulls::Skipped, group_bitmap::resolve_of_states).ignores_order(),
@@ -241,13 +248,13 @@ pub(super) const FAMILIES: &[Family] = &[
     family("kurtSamp", Nulls::Skipped, shape::resolve),
     family("largestTriangleThreeBuckets", Nulls::Skipped, largest_triangle::resolve),
     family("mannWhitneyUTest", Nulls::Skipped, rank_tests::resolve_mann_whitney),
-    family("max", Nulls::Skipped, min_max::resolve).ignores_order(),
+    family("max", Nulls::Skipped, min_max::resolve).ignores_order().merged_by("max"),
     family("maxIntersections", Nulls::Skipped, intervals::resolve_most),
     family("maxIntersectionsPosition", Nulls::Skipped, intervals::resolve_most),
     family("maxMappedArrays", Nulls::Skipped, mapped_arrays::resolve),
     family("meanZTest", Nulls::Skipped, mean_tests::resolve_z),
     family("mergedJSONPatch", Nulls::Skipped, json_patch::resolve),
-    family("min", Nulls::Skipped, min_max::resolve).ignores_order(),
+    family("min", Nulls::Skipped, min_max::resolve).ignores_order().merged_by("min"),
     family("minMappedArrays", Nulls::Skipped, mapped_arrays::resolve),
     family("nothing", Nulls::Handled, nothing::resolve),
     family("nothingNull", Nulls::Handled, nothing::resolve),
@@ -318,14 +325,16 @@ pub(super) const FAMILIES: &[Family] = &[
     family("stochasticLogisticRegression", Nulls::Skipped, stochastic::resolve),
     family("studentTTest", Nulls::Skipped, mean_tests::resolve_t),
     family("studentTTestOneSample", Nulls::Skipped, mean_tests::resolve_t),
-    family("sum", Nulls::Skipped, sum::resolve).ignores_order(),
+    family("sum", Nulls::Skipped, sum::resolve).ignores_order().merged_by("sum"),
     family("sumCount", Nulls::Skipped, sum_count::resolve_count).ignores_order(),
     family("sumKahan", Nulls::Skipped, kahan::resolve),
     family("sumMapFiltered", Nulls::Skipped, mapped_arrays::resolve),
     family("sumMapFilteredWithOverflow", Nulls::Skipped, mapped_arrays::resolve),
     family("sumMapWithOverflow", Nulls::Skipped, mapped_arrays::resolve),
     family("sumMappedArrays", Nulls::Skipped, mapped_arrays::resolve),
-    family("sumWithOverflow", Nulls::Skipped, sum_count::resolve_with_overflow).ignores_order(),
+    family("sumWithOverflow", Nulls::Skipped, sum_count::resolve_with_overflow)
+        .ignores_order()
+        .merged_by("sumWithOverflow"),
     family("theilsU", Nulls::Skipped, contingency::resolve),
     family("timeSeriesAvgToGrid", Nulls::Skipped, time_series_grid::resolve),
     family("timeSeriesBottomKMasks", Nulls::Skipped, series_masks::resolve).ignores_order(),

@@ -148,6 +148,13 @@ pub(crate) fn is_introspection(name: &str) -> bool {
     name_parts(name).and_then(|(name, _)| Family::of(name)).is_some_and(|family| family.is_introspection)
 }
 
+/// The function that puts together the results of this one over parts of the rows, where there is one.
+pub(crate) fn merged_by(name: &str) -> Option<&'static str> {
+    let (name, combinators) = name_parts(name)?;
+    // Which rows count does not change how results merge.
+    Family::of(name)?.merged_by.filter(|_| combinators.iter().all(|combinator| *combinator == "If"))
+}
+
 /// Whether the result of a function of this name, with any combinators, depends on the order of rows in no way.
 pub(crate) fn ignores_order(name: &str) -> bool {
     // Combinators choose rows, or items of a row, by their values.

@@ -2,6 +2,7 @@
 //! by which the two are joined (Neumann and Kemper, Unnesting Arbitrary Queries, 2015). Where the subquery says itself which of its columns
 //! equals the outer one, that column serves; else the distinct outer values are joined to what the subquery reads.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use squall_functions::FunctionContext;
@@ -181,12 +182,18 @@ impl Correlated<'_> {
         let types: Vec<DataType> = self.references.iter().map(|reference| reference.data_type().clone()).collect();
         let names = (0..types.len()).map(|number| format!("outer{number}").into());
         let domain = Plan::Distinct { input: Box::new(project(left.clone(), self.references.to_vec(), names)) };
-        let unnesting = Unnesting { domain, types, functions: self.functions };
+        let unnesting = Unnesting { domain, types, has_domain: Cell::new(false), functions: self.functions };
         let width = self.plan.schema().len();
         let plan = unnesting.rows(self.plan.clone())?;
         let mut keys = Vec::new();
         for (at, (reference, data_type)) in self.references.iter().zip(&unnesting.types).enumerate() {
-            unnesting.add_keys(reference, &Expression::column(width + at, data_type), &mut keys)?;
+            let found = Expression::column(width + at, data_type);
+            if unnesting.has_domain.get() {
+                unnesting.add_keys(reference, &found, &mut keys)?;
+            } else {
+                // Columns that equal the outer ones are never NULL here.
+                keys.push(unnesting.plain_key(reference, &found)?);
+            }
         }
         let mut condition = Vec::new();
         if let (SubqueryKind::In, Some(sought)) = (self.kind, self.value) {
@@ -209,6 +216,8 @@ struct Unnesting<'a> {
     /// The distinct values of all outer columns.
     domain: Plan,
     types: Vec<DataType>,
+    /// Whether some of the subquery's rows were joined to the domain, whose values may be NULL.
+    has_domain: Cell<bool>,
     functions: &'a FunctionContext,
 }
 
@@ -272,6 +281,7 @@ impl Unnesting<'_> {
 
     /// Each row of a plan with every value of the outer columns.
     fn with_domain(&self, plan: Plan) -> Plan {
+        self.has_domain.set(true);
         let fields = plan.schema().fields.iter().chain(&self.domain.schema().fields).cloned().collect();
         Plan::Join(Join {
             left_columns: (0..plan.schema().len()).collect(),
@@ -449,10 +459,17 @@ impl Unnesting<'_> {
         Ok(if from_left { self.in_order(plan, out_left) } else { self.in_order(plan, out) })
     }
 
+    /// The key by which two values of an outer column are the same.
+    fn plain_key(&self, left: &Expression, right: &Expression) -> Result<JoinKey> {
+        let plain = left.data_type().remove_low_cardinality().clone();
+        let side = |side: &Expression| cast(side.clone(), &plain, self.functions);
+        Ok(JoinKey { left: side(left)?, right: side(right)? })
+    }
+
     /// Keys by which two values of an outer column are the same, also where both are NULL.
     fn add_keys(&self, left: &Expression, right: &Expression, keys: &mut Vec<JoinKey>) -> Result<()> {
-        let plain = left.data_type().remove_low_cardinality().clone();
-        let (left, right) = (cast(left.clone(), &plain, self.functions)?, cast(right.clone(), &plain, self.functions)?);
+        let JoinKey { left, right } = self.plain_key(left, right)?;
+        let plain = left.data_type().clone();
         if !plain.is_nullable() {
             keys.push(JoinKey { left, right });
             return Ok(());

@@ -32,10 +32,10 @@ pub(crate) mod text;
 mod view_explain;
 mod window;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use squall_sql::ast;
-use squall_types::{Error, ErrorCode, Result, Settings, checkpoint};
+use squall_types::{Block, Error, ErrorCode, Result, Settings, checkpoint};
 
 use crate::context::PlannerContext;
 use crate::plan::Plan;
@@ -81,6 +81,8 @@ pub(crate) struct Analyzer<'a> {
     subqueries: Cell<u64>,
     /// Joins so far.
     joins: Cell<u64>,
+    /// The subqueries that were run, and their rows.
+    results: RefCell<Vec<(Plan, Vec<Block>)>>,
 }
 
 /// The most expressions of a query; 0 is unlimited. `max_ast_elements` counts where somebody set it: its default is ClickHouse's, whose trees
@@ -95,7 +97,14 @@ pub(crate) fn elements_max(settings: &Settings) -> u64 {
 
 impl<'a> Analyzer<'a> {
     pub fn new(context: &'a PlannerContext<'a>) -> Self {
-        Self { context, elements: Cell::new(0), depth: Cell::new(0), subqueries: Cell::new(0), joins: Cell::new(0) }
+        Self {
+            context,
+            elements: Cell::new(0),
+            depth: Cell::new(0),
+            subqueries: Cell::new(0),
+            joins: Cell::new(0),
+            results: RefCell::default(),
+        }
     }
 
     /// An analyzer of a part that has a context of its own, as deep as this one.

@@ -14,6 +14,9 @@ use crate::expression::Expression;
 use crate::plan::Plan;
 use crate::rules::optimize;
 
+/// A larger result of a subquery is not kept for others that are the same.
+const RESULT_BYTES_MAX: usize = 64 << 20;
+
 impl Scope<'_> {
     /// The node of a scalar subquery: its one row, or NULL where there is none; several columns make a tuple.
     ///
@@ -145,10 +148,18 @@ impl Scope<'_> {
     pub fn run(&self, plan: Plan) -> Result<Vec<Block>> {
         let context = self.analyzer.context;
         let plan = optimize(plan, context)?;
-        match constant_rows(&plan) {
-            Some(block) => block.map(|block| vec![block]),
-            None => context.subqueries.run(plan),
+        if let Some(block) = constant_rows(&plan) {
+            return block.map(|block| vec![block]);
         }
+        // A common table expression that is read in several places is the same plan in each.
+        if let Some(blocks) = self.analyzer.results.borrow().iter().find(|(known, _)| known.same(&plan)) {
+            return Ok(blocks.1.clone());
+        }
+        let blocks = context.subqueries.run(plan.clone())?;
+        if blocks.iter().map(Block::value_bytes).sum::<usize>() <= RESULT_BYTES_MAX {
+            self.analyzer.results.borrow_mut().push((plan, blocks.clone()));
+        }
+        Ok(blocks)
     }
 }
 

@@ -79,6 +79,30 @@ fn joined(join: &Join) -> Option<f64> {
     })
 }
 
+/// No more than so many combinations of values of some columns; `None` where nobody knows.
+pub(super) fn groups_at_most(plan: &Plan, columns: &[usize]) -> Option<f64> {
+    // By table, the product of its columns' numbers of values.
+    let mut tables: Vec<(&Scan, f64)> = Vec::new();
+    for column in columns {
+        let (scan, position) = source(plan, *column)?;
+        let rows = scan.table.rows()? as f64;
+        let values = range(scan, position).map_or(rows, |(least, most)| (most - least + 1.0).min(rows));
+        match tables.iter_mut().find(|(known, _)| std::ptr::eq(*known, scan)) {
+            Some((_, all)) => *all = (*all * values).min(rows),
+            None => tables.push((scan, values)),
+        }
+    }
+    Some(tables.iter().map(|(_, values)| values.max(1.0)).product())
+}
+
+/// The rows of the largest table that a plan reads; `None` where some table does not know.
+pub(super) fn largest_table(plan: &Plan) -> Option<f64> {
+    match plan {
+        Plan::Scan(scan) => Some(scan.table.rows()? as f64),
+        other => other.inputs().map(largest_table).try_fold(0.0, |most, rows| Some(rows?.max(most))),
+    }
+}
+
 /// How many values an expression has over all rows that a step gives; `None` where nobody knows.
 pub(super) fn distinct(plan: &Plan, expression: &Expression) -> Option<f64> {
     let (scan, position) = source(plan, only_column(expression)?)?;

@@ -1,5 +1,6 @@
 //! The right side of a join is held in memory. Where it is estimated to have many more rows than the left side, the sides change
-//! places (ClickHouse's `query_plan_join_swap_table`); the rows are the same, in another order.
+//! places (ClickHouse's `query_plan_join_swap_table`); the rows are the same, in another order. So do those of an EXISTS or IN that became
+//! a semi or anti join: the rows that are asked about are held, and each is marked once a partner comes by.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ pub(super) fn apply(plan: &mut Plan, mode: &str) {
     let Plan::Join(join) = plan else { return };
     // The rows of a table of the engine Join are held already.
     let is_held = matches!(&*join.right, Plan::Scan(scan) if scan.table.engine() == "Join");
-    if is_held || join.strictness != JoinStrictness::All {
+    if is_held || !is_symmetric(join) {
         return;
     }
     // Asked last: a plan for which tables were asked for their rows is not kept.
@@ -38,6 +39,19 @@ pub(super) fn apply(plan: &mut Plan, mode: &str) {
     };
     if is_wanted {
         swap(plan);
+    }
+}
+
+/// Whether the rows are the same from either side.
+fn is_symmetric(join: &Join) -> bool {
+    match join.strictness {
+        JoinStrictness::All => true,
+        // Of several partners another one would be put out.
+        JoinStrictness::Semi | JoinStrictness::Anti => {
+            let others = if join.kind == JoinKind::Left { &join.right_columns } else { &join.left_columns };
+            others.is_empty() && !join.keys.is_empty()
+        }
+        _ => false,
     }
 }
 

@@ -9,17 +9,21 @@ mod disjunctions;
 mod distinct;
 mod duplicate_aggregates;
 mod group_keys;
+mod grouping_sets;
 mod join_order;
 mod join_sides;
 mod late_projection;
 mod limit_pushdown;
 mod merge_projects;
+mod outer_joins;
 mod predicate_pushdown;
 mod redundant_sort;
 mod runtime_filters;
+mod semi_joins;
 mod simplify;
 mod trivial_count;
 mod typed_constants;
+mod unique_keys;
 
 use std::sync::Arc;
 
@@ -51,6 +55,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     check_reads(&plan, context)?;
     let settings = context.settings;
     checkpoint(PASS_WORK)?;
+    grouping_sets::apply(&mut plan)?;
     merge_projects::apply(&mut plan)?;
     simplify::apply(&mut plan, &context.functions)?;
     checkpoint(PASS_WORK)?;
@@ -58,8 +63,17 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     if settings.enable_optimize_predicate_expression {
         predicate_pushdown::apply(&mut plan, &context.functions)?;
         checkpoint(PASS_WORK)?;
+        // Conditions that get below a join may be conditions on the next one.
+        while settings.query_plan_convert_outer_join_to_inner_join && outer_joins::apply(&mut plan, &context.functions)?
+        {
+            predicate_pushdown::apply(&mut plan, &context.functions)?;
+            checkpoint(PASS_WORK)?;
+        }
         if settings.query_plan_optimize_join_order_limit > 1 {
             join_order::apply(&mut plan, &context.functions)?;
+        }
+        if settings.query_plan_convert_any_join_to_semi_or_anti_join {
+            semi_joins::apply(&mut plan, &context.functions)?;
         }
     }
     checkpoint(PASS_WORK)?;
@@ -227,6 +241,20 @@ fn as_condition(condition: Expression, functions: &FunctionContext) -> Result<Ex
             let plain = differs.data_type().remove_low_cardinality().clone();
             cast(differs, &plain, functions)
         }
+    }
+}
+
+/// The column that an expression is, or makes Nullable and leaves otherwise as it is.
+pub(crate) fn column_made_nullable(expression: &Expression) -> Option<usize> {
+    match expression {
+        Expression::Column { position, .. } => Some(*position),
+        Expression::Function { name, arguments, .. } if &**name == "CAST" => match arguments.first()? {
+            Expression::Column { position, data_type } if *expression.data_type() == data_type.to_nullable() => {
+                Some(*position)
+            }
+            _ => None,
+        },
+        _ => None,
     }
 }
 

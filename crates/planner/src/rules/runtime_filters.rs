@@ -8,7 +8,7 @@ use squall_types::{Column, DataType, Result, Value};
 
 use super::{all_of, cardinality, conjuncts, predicate_pushdown};
 use crate::expression::Expression;
-use crate::plan::{Join, JoinStrictness, Plan};
+use crate::plan::{Join, JoinKind, JoinStrictness, Plan};
 
 /// ClickHouse's name of the function that a runtime filter is.
 const APPLY_FILTER: &str = "__applyFilter";
@@ -117,7 +117,8 @@ fn drops_unmatched_left(join: &Join) -> bool {
         && match join.strictness {
             JoinStrictness::All | JoinStrictness::Any | JoinStrictness::RightAny => !join.kind.keeps_left(),
             JoinStrictness::Semi => true,
-            JoinStrictness::Anti | JoinStrictness::Asof | JoinStrictness::Paste => false,
+            JoinStrictness::Anti => join.kind == JoinKind::Right,
+            JoinStrictness::Asof | JoinStrictness::Paste => false,
         }
 }
 

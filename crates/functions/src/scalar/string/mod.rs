@@ -14,6 +14,7 @@ mod readable;
 mod regexp;
 mod replace;
 mod search;
+mod sequence;
 mod similarity;
 mod split;
 mod substring;

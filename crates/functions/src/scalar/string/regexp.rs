@@ -14,6 +14,7 @@ use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, string_column};
 
 use super::list::{ListBuilder, list_column};
+use super::sequence::{Groups, Sequence};
 use super::split::{keeps_rest, parts_max};
 use super::utf8::characters;
 
@@ -112,6 +113,11 @@ pub(super) fn resolve_match(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     })
 }
 
+/// The text of one of the groups that were found.
+fn group<'a>(string: &'a [u8], groups: &Groups, at: usize) -> &'a [u8] {
+    groups.get(at).and_then(|(start, end)| string.get(*start..*end)).unwrap_or_default()
+}
+
 /// The first group of a match, or the whole of it where the expression has no groups.
 fn wanted<'a>(captures: &Captures<'a>) -> &'a [u8] {
     let group = if captures.len() > 1 { captures.get(1) } else { captures.get(0) };
@@ -121,11 +127,20 @@ fn wanted<'a>(captures: &Captures<'a>) -> &'a [u8] {
 pub(super) fn resolve_extract(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     check(call, 2)?;
     let expression = compile_bytes(call.constant_bytes(1)?)?;
+    let sequence = Sequence::of(call.constant_bytes(1)?);
     call.bind(DataType::String, move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
+        let mut groups = Groups::new();
         string_column(rows, strings.bytes(rows) / 2, |out, row| {
             checkpoint(64 + 4 * strings.get(row).len())?;
-            if let Some(captures) = expression.captures(strings.get(row)) {
+            let string = strings.get(row);
+            if let Some(sequence) = sequence.as_ref().filter(|_| string.is_ascii()) {
+                if sequence.find(string, &mut groups) {
+                    out.extend_from_slice(group(string, &groups, usize::from(groups.len() > 1)));
+                }
+                return Ok(());
+            }
+            if let Some(captures) = expression.captures(string) {
                 out.extend_from_slice(wanted(&captures));
             }
             Ok(())
@@ -303,12 +318,14 @@ fn parse_replacement(replacement: &[u8], groups: usize) -> Result<Vec<Piece>> {
 pub(super) fn resolve_replace(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     check(call, 3)?;
     let constant = Expressions::constant(call, 1)?;
+    let sequence = call.constant(1).and_then(Value::as_bytes).and_then(Sequence::of);
     let once = call.name == "replaceRegexpOne";
     call.bind(DataType::String, move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
         let (patterns, replacements) = (Strings::of(arguments, 1)?, Strings::of(arguments, 2)?);
         let mut expressions = Expressions::new(constant.as_ref());
         let mut last: Option<(&[u8], usize, Vec<Piece>)> = None;
+        let mut found = Groups::new();
         string_column(rows, strings.bytes(rows), |out, row| {
             checkpoint(64 + strings.get(row).len())?;
             let (string, pattern, replacement) = (strings.get(row), patterns.get(row), replacements.get(row));
@@ -323,11 +340,41 @@ pub(super) fn resolve_replace(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
                 Some((.., pieces)) => pieces,
                 None => parse_replacement(replacement, groups)?,
             };
-            replace(out, string, expression, &pieces, if once { 1 } else { usize::MAX })?;
+            match sequence.as_ref().filter(|_| string.is_ascii()) {
+                Some(sequence) => replace_start(out, string, sequence, &pieces, &mut found)?,
+                None => replace(out, string, expression, &pieces, if once { 1 } else { usize::MAX })?,
+            }
             last = Some((replacement, groups, pieces));
             Ok(())
         })
     })
+}
+
+/// Appends a string with its only match replaced, which begins where the string does.
+fn replace_start(
+    out: &mut Vec<u8>,
+    string: &[u8],
+    sequence: &Sequence,
+    pieces: &[Piece],
+    found: &mut Groups,
+) -> Result<()> {
+    let is_found = sequence.find(string, found);
+    let end = found.first().map_or(0, |(_, end)| *end);
+    let pieces = if is_found { pieces } else { &[] };
+    let texts = pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => text,
+        Piece::Group(at) => group(string, found, *at),
+    });
+    let texts = texts.chain([string.get(end..).unwrap_or_default()]);
+    let bytes: usize = texts.clone().map(<[u8]>::len).sum();
+    if out.len() + bytes > i32::MAX as usize {
+        return Err(crate::scalar::simple::too_large());
+    }
+    if out.capacity() - out.len() < bytes {
+        grow(out, bytes.max(out.len() / 2))?;
+    }
+    texts.for_each(|text| out.extend_from_slice(text));
+    Ok(())
 }
 
 /// Appends a string with its first `count` matches replaced.

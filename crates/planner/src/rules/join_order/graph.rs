@@ -10,7 +10,7 @@ use crate::expression::Expression;
 use crate::plan::{Join, JoinKey, JoinKind, JoinStrictness, Plan};
 use crate::rules::cardinality;
 use crate::rules::predicate_pushdown::as_join_key;
-use crate::rules::{all_of, call, conjuncts};
+use crate::rules::{all_of, call, column_made_nullable, conjuncts};
 
 /// A set of relations, a bit each.
 pub type Relations = u64;
@@ -93,7 +93,7 @@ fn is_between(plan: &Plan) -> bool {
         Plan::Join(join) => is_plain(join),
         Plan::Filter { input, predicate } => predicate.is_deterministic() && is_between(input),
         Plan::Project { input, expressions, .. } => {
-            expressions.iter().all(|expression| matches!(expression, Expression::Column { .. })) && is_between(input)
+            expressions.iter().all(|expression| column_made_nullable(expression).is_some()) && is_between(input)
         }
         _ => false,
     }

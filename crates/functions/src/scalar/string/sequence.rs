@@ -1,0 +1,258 @@
+//! Regular expressions with a fixed structure, as `^https?://(?:www\.)?([^/]+)/.*$`: literals and runs of a class one after the other, from
+//! the start of the text. Where each run ends is plain from the text, so the groups are found by comparing and searching bytes: no
+//! automaton, no table of states. Over ASCII alone, where a character is a byte.
+
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
+
+/// More optional parts are left to the automaton: each may be tried both ways.
+const OPTIONAL_PARTS_MAX: usize = 4;
+
+/// What the text must have next.
+#[derive(Clone, PartialEq, Debug)]
+enum Step {
+    Literal(Vec<u8>),
+    /// As many bytes of a class as there are, within bounds.
+    Run {
+        class: AsciiSet,
+        least: usize,
+        most: usize,
+    },
+    /// The steps before this one, or if they fail, none of them.
+    Optional {
+        after: usize,
+    },
+    GroupStart(usize),
+    GroupEnd(usize),
+    TextEnd,
+}
+
+/// A set of ASCII bytes, a bit each.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct AsciiSet(u128);
+
+impl AsciiSet {
+    const NONE: Self = Self(0);
+    const ALL: Self = Self(u128::MAX);
+
+    fn of_byte(byte: u8) -> Self {
+        if byte.is_ascii() { Self(1 << byte) } else { Self::NONE }
+    }
+
+    fn of(class: &Class) -> Self {
+        let mut set = 0;
+        let mut add = |first: u32, last: u32| (first..=last.min(127)).for_each(|byte| set |= 1_u128 << byte);
+        match class {
+            Class::Unicode(class) => class.iter().for_each(|range| add(range.start() as u32, range.end() as u32)),
+            Class::Bytes(class) => class.iter().for_each(|range| add(range.start().into(), range.end().into())),
+        }
+        Self(set)
+    }
+
+    fn has(self, byte: u8) -> bool {
+        byte.is_ascii() && self.0 >> byte & 1 == 1
+    }
+
+    fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn is_disjoint(self, other: Self) -> bool {
+        self.0 & other.0 == 0
+    }
+
+    /// How many of the first bytes of an ASCII text are in the set.
+    fn run(self, text: &[u8]) -> usize {
+        if self == Self::ALL {
+            return text.len();
+        }
+        let others = !self.0;
+        let end = if others.is_power_of_two() {
+            memchr::memchr(others.trailing_zeros() as u8, text)
+        } else {
+            text.iter().position(|byte| !self.has(*byte))
+        };
+        end.unwrap_or(text.len())
+    }
+}
+
+/// An expression with a fixed structure.
+#[derive(Debug)]
+pub(super) struct Sequence {
+    steps: Vec<Step>,
+    groups: usize,
+}
+
+/// The groups of a match, from the whole match, which is group 0: where each begins and ends.
+pub(super) type Groups = Vec<(usize, usize)>;
+
+impl Sequence {
+    /// The steps of an expression; `None` where it has another structure.
+    pub fn of(pattern: &[u8]) -> Option<Self> {
+        let pattern = std::str::from_utf8(pattern).ok()?;
+        let hir = ParserBuilder::new().dot_matches_new_line(true).utf8(false).build().parse(pattern).ok()?;
+        let parts = match hir.kind() {
+            HirKind::Concat(parts) => &parts[..],
+            _ => return None,
+        };
+        let (first, parts) = parts.split_first()?;
+        if *first.kind() != HirKind::Look(Look::Start) {
+            return None;
+        }
+        let mut found = Self { steps: Vec::new(), groups: 1 };
+        parts.iter().try_for_each(|part| found.add(part, true))?;
+        found.has_plain_ends().then_some(found)
+    }
+
+    fn add(&mut self, part: &Hir, may_branch: bool) -> Option<()> {
+        match part.kind() {
+            HirKind::Empty => {}
+            HirKind::Literal(literal) if literal.0.is_ascii() => self.steps.push(Step::Literal(literal.0.to_vec())),
+            HirKind::Class(class) => {
+                self.steps.push(Step::Run { class: AsciiSet::of(class), least: 1, most: 1 });
+            }
+            HirKind::Look(Look::End) => self.steps.push(Step::TextEnd),
+            HirKind::Concat(parts) => parts.iter().try_for_each(|part| self.add(part, may_branch))?,
+            HirKind::Capture(capture) if may_branch => {
+                let number = capture.index as usize;
+                self.groups = self.groups.max(number + 1);
+                self.steps.push(Step::GroupStart(number));
+                self.add(&capture.sub, may_branch)?;
+                self.steps.push(Step::GroupEnd(number));
+            }
+            HirKind::Repetition(Repetition { min, max, greedy: true, sub }) => match (sub.kind(), min, max) {
+                (HirKind::Class(class), ..) => self.steps.push(Step::Run {
+                    class: AsciiSet::of(class),
+                    least: *min as usize,
+                    most: max.map_or(usize::MAX, |most| most as usize),
+                }),
+                (_, 0, Some(1)) if may_branch => {
+                    let at = self.steps.len();
+                    self.steps.push(Step::Optional { after: at });
+                    self.add(sub, false)?;
+                    self.steps[at] = Step::Optional { after: self.steps.len() };
+                }
+                _ => return None,
+            },
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Whether what follows a run never begins with a byte of its class: then the run ends where the class ends, and nowhere else.
+    fn has_plain_ends(&self) -> bool {
+        let optional_parts = self.steps.iter().filter(|step| matches!(step, Step::Optional { .. })).count();
+        optional_parts <= OPTIONAL_PARTS_MAX
+            && self.steps.iter().enumerate().all(|(at, step)| match step {
+                Step::Run { least: 1, most: 1, .. } => true,
+                Step::Run { class, .. } => class.is_disjoint(self.first_bytes(at + 1)),
+                _ => true,
+            })
+    }
+
+    /// With which bytes the steps from one on may begin.
+    fn first_bytes(&self, at: usize) -> AsciiSet {
+        match self.steps.get(at) {
+            None | Some(Step::TextEnd) => AsciiSet::NONE,
+            Some(Step::Literal(text)) => text.first().map_or(AsciiSet::NONE, |byte| AsciiSet::of_byte(*byte)),
+            Some(Step::Run { class, least: 0, .. }) => class.union(self.first_bytes(at + 1)),
+            Some(Step::Run { class, .. }) => *class,
+            Some(Step::Optional { after }) => self.first_bytes(at + 1).union(self.first_bytes(*after)),
+            Some(Step::GroupStart(_) | Step::GroupEnd(_)) => self.first_bytes(at + 1),
+        }
+    }
+
+    /// Whether an ASCII text matches; its groups.
+    pub fn find(&self, text: &[u8], groups: &mut Groups) -> bool {
+        groups.clear();
+        groups.resize(self.groups, (0, 0));
+        let end = self.matched(0, text, 0, groups);
+        groups[0] = (0, end.unwrap_or(0));
+        end.is_some()
+    }
+
+    /// Where the match of the steps from one on ends that begins at a position.
+    fn matched(&self, step: usize, text: &[u8], mut position: usize, groups: &mut Groups) -> Option<usize> {
+        for (at, step) in self.steps.iter().enumerate().skip(step) {
+            let rest = text.get(position..).unwrap_or_default();
+            match step {
+                Step::Literal(literal) => {
+                    if !rest.starts_with(literal) {
+                        return None;
+                    }
+                    position += literal.len();
+                }
+                Step::Run { class, least, most } => {
+                    let bytes = class.run(rest.get(..*most).unwrap_or(rest));
+                    if bytes < *least {
+                        return None;
+                    }
+                    position += bytes;
+                }
+                Step::Optional { after } => {
+                    return self
+                        .matched(at + 1, text, position, groups)
+                        .or_else(|| self.matched(*after, text, position, groups));
+                }
+                Step::GroupStart(number) => groups[*number].0 = position,
+                Step::GroupEnd(number) => groups[*number].1 = position,
+                Step::TextEnd => {
+                    if !rest.is_empty() {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::regexp::compile;
+    use super::*;
+
+    #[test]
+    fn groups_are_those_of_the_automaton() {
+        let patterns = [
+            r"^https?://(?:www\.)?([^/]+)/.*$",
+            r"^(a+)(b*)c",
+            r"^a?b?(c{1,3})(?:ab)?$",
+            r"^([ab]{2,})(c?)(.*)",
+            r"^(?:ab)?(?:abc)?([^c]*)c?$",
+            r"^[a-b]([^:]*):(/+)w*",
+        ];
+        let alphabet = b"abchtps:/w.";
+        let mut state = 42_u64;
+        let mut next = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        let mut groups = Groups::new();
+        let mut matches = 0;
+        for pattern in patterns {
+            let sequence = Sequence::of(pattern.as_bytes()).expect(pattern);
+            let expression = compile(pattern).expect(pattern);
+            let starts: [&[u8]; 5] = [b"", b"http://", b"https://www.", b"ab", b"abc"];
+            for _ in 0..20_000 {
+                let mut text = starts[next(starts.len())].to_vec();
+                let letters = if next(2) == 0 { 3 } else { alphabet.len() };
+                text.extend((0..next(9)).map(|_| alphabet[next(letters)]));
+                let expected = expression.captures(&text);
+                assert_eq!(sequence.find(&text, &mut groups), expected.is_some(), "{pattern} {text:?}");
+                let Some(expected) = expected else { continue };
+                matches += 1;
+                let expected: Groups = expected.iter().flatten().map(|group| (group.start(), group.end())).collect();
+                assert_eq!(groups, expected, "{pattern} {text:?}");
+            }
+        }
+        assert!(matches > 20_000, "{matches}");
+    }
+
+    #[test]
+    fn other_structures_are_left_to_the_automaton() {
+        for pattern in ["abc", "^(.*)/", "^(a|b)c", "^(a+)+$", "^a*?b", r"^\bx", "^[ab]+b", "^(?:(a)b)?c", "^ä+"] {
+            assert!(Sequence::of(pattern.as_bytes()).is_none(), "{pattern}");
+        }
+    }
+}
