@@ -211,11 +211,13 @@ pub enum JoinKind {
 
 impl JoinKind {
     /// Whether a row of the left input may come without a partner.
+    #[inline]
     pub fn keeps_left(self) -> bool {
         matches!(self, Self::Left | Self::Full)
     }
 
     /// Whether a row of the right input may come without a partner.
+    #[inline]
     pub fn keeps_right(self) -> bool {
         matches!(self, Self::Right | Self::Full)
     }

@@ -159,6 +159,8 @@ enum Set {
     Few(Vec<u64>),
     /// Many numbers.
     Numbers(HashSet<u64>),
+    /// A few short strings.
+    ShortStrings(ShortStrings),
     /// Strings of any kind.
     Strings(HashSet<Box<[u8]>>),
     /// Anything else, as its text.
@@ -193,9 +195,12 @@ impl Set {
         if is_string(array) {
             let columns = [Column::new(values.data_type().clone(), array.clone())];
             let strings = Strings::of(&columns, 0)?;
-            return Ok(Self::Strings(
-                (0..array.len()).filter(|row| array.is_valid(*row)).map(|row| strings.get(row).into()).collect(),
-            ));
+            let found: HashSet<Box<[u8]>> =
+                (0..array.len()).filter(|row| array.is_valid(*row)).map(|row| strings.get(row).into()).collect();
+            return Ok(match ShortStrings::of(&found) {
+                Some(short) => Self::ShortStrings(short),
+                None => Self::Strings(found),
+            });
         }
         let mut texts = HashSet::new();
         let mut writer = ValueWriter::new(values, TextStyle::Quoted, options)?;
@@ -229,6 +234,11 @@ impl Set {
                 other,
             ),
             Self::Numbers(numbers) => ask_numbers(array, |number| numbers.contains(&number), other),
+            Self::ShortStrings(strings) => {
+                let columns = [Column::new(column.data_type().clone(), array.clone())];
+                let values = Strings::of(&columns, 0)?;
+                Ok((0..array.len()).map(|row| u8::from(strings.contains(values.get(row))) ^ other).collect())
+            }
             Self::Strings(strings) => {
                 let columns = [Column::new(column.data_type().clone(), array.clone())];
                 let values = Strings::of(&columns, 0)?;
@@ -247,6 +257,49 @@ impl Set {
                     .collect())
             }
         }
+    }
+}
+
+/// A few strings of up to 8 bytes, each as a number: comparing these takes less than hashing.
+#[derive(Debug)]
+struct ShortStrings {
+    /// By a string's length, the strings.
+    words: [Vec<u64>; ShortStrings::LENGTH_MAX + 1],
+}
+
+impl ShortStrings {
+    const LENGTH_MAX: usize = 8;
+    const COUNT_MAX: usize = 8;
+
+    fn of(strings: &HashSet<Box<[u8]>>) -> Option<Self> {
+        let is_short = strings.iter().all(|string| string.len() <= Self::LENGTH_MAX);
+        if !is_short || strings.len() > Self::COUNT_MAX {
+            return None;
+        }
+        let mut words: [Vec<u64>; Self::LENGTH_MAX + 1] = Default::default();
+        for string in strings {
+            words.get_mut(string.len())?.push(Self::word(string));
+        }
+        Some(Self { words })
+    }
+
+    /// The bytes of a string as a number. Strings of one length have different ones.
+    #[inline]
+    fn word(string: &[u8]) -> u64 {
+        if let Some(word) = string.first_chunk::<8>() {
+            return u64::from_le_bytes(*word);
+        }
+        match (string.first_chunk::<4>(), string.last_chunk::<4>()) {
+            (Some(first), Some(last)) => {
+                u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32
+            }
+            _ => string.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        }
+    }
+
+    #[inline]
+    fn contains(&self, string: &[u8]) -> bool {
+        self.words.get(string.len()).is_some_and(|words| !words.is_empty() && words.contains(&Self::word(string)))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use squall_types::{Result, reserve};
 
-use super::{KeyRun, NO_ROW};
+use super::NO_ROW;
 
 /// So many places a row may take: in no more memory than slots for hashed keys.
 const PLACES_PER_ROW: u64 = 8;
@@ -21,15 +21,11 @@ pub(super) struct DenseTable {
 }
 
 impl DenseTable {
-    /// An empty table for the keys of runs, where these are packed and lie close together.
+    /// An empty table for keys between two keys; `None` where they are too far apart for so many rows.
     ///
     /// # Errors
     /// `MEMORY_LIMIT_EXCEEDED`.
-    pub(super) fn of(runs: &[(u32, KeyRun)]) -> Result<Option<Self>> {
-        let rows: usize = runs.iter().map(|(_, run)| run.rows.len()).sum();
-        let ranges = runs.iter().filter(|(_, run)| !run.rows.is_empty()).map(|(_, run)| run.range);
-        let range = ranges.reduce(|all, own| all.zip(own).map(|(all, own)| (all.0.min(own.0), all.1.max(own.1))));
-        let Some((least, most)) = range.flatten() else { return Ok(None) };
+    pub(super) fn between(least: u64, most: u64, rows: usize) -> Result<Option<Self>> {
         let places_max = (rows as u64).saturating_mul(PLACES_PER_ROW).max(PLACES_MIN);
         let Some(places) = (most - least).checked_add(1).filter(|places| *places <= places_max) else {
             return Ok(None);

@@ -6,6 +6,7 @@ mod chains;
 mod dense;
 mod keys;
 mod order;
+mod presence;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +21,7 @@ pub(crate) use keys::row_bytes;
 pub use keys::{KeyForm, Keys, SmallKey};
 use keys::{KeyValues, Packed, Words, hash_bytes};
 pub use order::OrderKeys;
+use presence::Presence;
 
 /// No row.
 pub const NO_ROW: u32 = u32::MAX;
@@ -84,6 +86,8 @@ pub struct KeyIndex {
     partitions: Vec<OnceLock<Table>>,
     /// Holds the keys of all partitions where they lie close together; then the partitions' own tables are empty.
     dense: Option<DenseTable>,
+    /// Which keys are there at all, where that is worth asking first.
+    presence: Option<Presence>,
     chains: Chains,
     /// Whether any key has several rows.
     has_chains: AtomicBool,
@@ -97,6 +101,7 @@ impl KeyIndex {
         Self {
             partitions: (0..partitions).map(|_| OnceLock::new()).collect(),
             dense: None,
+            presence: None,
             chains: Chains::new(rows),
             has_chains: AtomicBool::new(false),
             keeps_last,
@@ -109,7 +114,17 @@ impl KeyIndex {
     /// # Errors
     /// `MEMORY_LIMIT_EXCEEDED`.
     pub fn of_runs(rows: usize, keeps_last: bool, runs: &[(u32, KeyRun)]) -> Result<Self> {
-        Ok(Self { dense: DenseTable::of(runs)?, ..Self::new(rows, keeps_last) })
+        let mut index = Self::new(rows, keeps_last);
+        let ranges = runs.iter().filter(|(_, run)| !run.rows.is_empty()).map(|(_, run)| run.range);
+        let range = ranges.reduce(|all, own| all.zip(own).map(|(all, own)| (all.0.min(own.0), all.1.max(own.1))));
+        if let Some((least, most)) = range.flatten() {
+            let rows = runs.iter().map(|(_, run)| run.rows.len()).sum();
+            index.dense = DenseTable::between(least, most, rows)?;
+            if index.dense.is_none() {
+                index.presence = Presence::between(least, most, rows)?;
+            }
+        }
+        Ok(index)
     }
 
     /// An index of the rows of one block.
@@ -169,6 +184,7 @@ impl KeyIndex {
         Ok(Some(Self {
             partitions: tables.into_iter().map(OnceLock::from).collect(),
             dense: None,
+            presence: None,
             chains,
             has_chains: AtomicBool::new(has_chains),
             keeps_last: self.keeps_last,
@@ -225,6 +241,9 @@ impl KeyIndex {
 
     /// Adds the keys of a run, whose first row is `offset`, before those that are there.
     fn add(&self, table: &mut Table, partition: usize, offset: u32, run: &KeyRun) {
+        if let (Some(presence), KeyValues::Packed8(keys)) = (&self.presence, &run.keys.values) {
+            run.rows_of(partition, self.partitions.len()).iter().for_each(|row| presence.add(keys[*row as usize]));
+        }
         for local in run.rows_of(partition, self.partitions.len()).iter().rev() {
             let row = local + offset;
             self.chain(row, table.insert(&run.keys, *local as usize, row, self.keeps_last));
@@ -275,7 +294,8 @@ impl KeyIndex {
             Table::Bytes(table) => size_of_val(&table.slots[..]) + table.arena.len(),
         });
         let dense = self.dense.as_ref().map_or(0, DenseTable::memory_bytes);
-        tables.sum::<usize>() + dense + self.chains.memory_bytes()
+        let presence = self.presence.as_ref().map_or(0, Presence::memory_bytes);
+        tables.sum::<usize>() + dense + presence + self.chains.memory_bytes()
     }
 
     /// Whether a key may have several rows.
@@ -307,6 +327,9 @@ impl KeyIndex {
         let tables = tables.ok_or_else(|| squall_types::Error::logical("a key index that is not filled"))?;
         if let (Some(dense), KeyValues::Packed8(values)) = (&self.dense, &keys.values) {
             return Ok(find_dense(dense, keys, values));
+        }
+        if let (Some(presence), KeyValues::Packed8(values)) = (&self.presence, &keys.values) {
+            return Ok(find_present(&tables, presence, keys, values));
         }
         Ok(match &keys.values {
             KeyValues::Nothing(rows) => vec![tables.first().map_or(NO_ROW, |table| table.only_row()); *rows],
@@ -361,6 +384,27 @@ fn find_packed<K: Packed>(tables: &[&Table], keys: &Keys, values: &[K], of: fn(&
         let hash = key.hash();
         let slots = slots[partition_of(hash, slots.len())];
         found.push(if keys.has_key(row) { find_slot(slots, *key, hash) } else { NO_ROW });
+    }
+    found
+}
+
+/// Looks up only the keys that are there.
+fn find_present(tables: &[&Table], presence: &Presence, keys: &Keys, values: &[u64]) -> Vec<u32> {
+    let slots: Vec<&[Slot<u64>]> = tables.iter().map(|table| table.packed8()).collect();
+    let rows = presence.rows(keys, values);
+    let mut found = vec![NO_ROW; values.len()];
+    let place = |row: u32| {
+        let key = values[row as usize];
+        let hash = key.hash();
+        (slots[partition_of(hash, slots.len())], key, hash)
+    };
+    for (at, row) in rows.iter().enumerate() {
+        if let Some(ahead) = rows.get(at + PREFETCH_AHEAD) {
+            let (slots, _, hash) = place(*ahead);
+            prefetch(slots, hash as usize & slots.len().wrapping_sub(1));
+        }
+        let (slots, key, hash) = place(*row);
+        found[*row as usize] = find_slot(slots, key, hash);
     }
     found
 }
