@@ -74,6 +74,18 @@ SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.w > 70) ORD
 SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.w > 70) ORDER BY id LIMIT 3 SETTINGS query_plan_join_swap_table = 'false', query_plan_convert_outer_join_to_inner_join = 0, query_plan_convert_any_join_to_semi_or_anti_join = 0;
 SELECT s, count() FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.s = a.s) GROUP BY s ORDER BY s LIMIT 4;
 SELECT s, count() FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.s = a.s) GROUP BY s ORDER BY s LIMIT 4 SETTINGS query_plan_join_swap_table = 'false', query_plan_convert_outer_join_to_inner_join = 0, query_plan_convert_any_join_to_semi_or_anti_join = 0;
+SELECT count(), sum(a.id), sum(b.w) FROM a LEFT JOIN b ON a.k = b.k WHERE a.k < 700;
+SELECT count(), sum(a.id), sum(b.w) FROM a LEFT JOIN b ON a.k = b.k WHERE a.k < 700 SETTINGS query_plan_join_swap_table = 'false', query_plan_convert_outer_join_to_inner_join = 0, query_plan_convert_any_join_to_semi_or_anti_join = 0;
+SELECT count(), sum(a.id), sum(g.t) FROM a LEFT JOIN (SELECT k, sum(w) AS t FROM b GROUP BY k) AS g ON a.k = g.k WHERE a.k BETWEEN 400 AND 600;
+SELECT count(), sum(a.id), sum(g.t) FROM a LEFT JOIN (SELECT k, sum(w) AS t FROM b GROUP BY k) AS g ON a.k = g.k WHERE a.k BETWEEN 400 AND 600 SETTINGS query_plan_join_swap_table = 'false', query_plan_convert_outer_join_to_inner_join = 0, query_plan_convert_any_join_to_semi_or_anti_join = 0;
+SELECT count(), sum(a.id), sum(g.t) FROM a ANY LEFT JOIN (SELECT k, sum(w) AS t FROM b GROUP BY k) AS g ON a.k = g.k WHERE a.k IN (499, 500, 501);
+SELECT count(), sum(a.id), sum(g.t) FROM a ANY LEFT JOIN (SELECT k, sum(w) AS t FROM b GROUP BY k) AS g ON a.k = g.k WHERE a.k IN (499, 500, 501) SETTINGS query_plan_join_swap_table = 'false', query_plan_convert_outer_join_to_inner_join = 0, query_plan_convert_any_join_to_semi_or_anti_join = 0;
+SELECT count(), sum(g.t) FROM a RIGHT JOIN (SELECT k, sum(w) AS t FROM b GROUP BY k) AS g ON a.k = g.k WHERE g.k > 2900;
+SELECT count(), sum(g.t) FROM a RIGHT JOIN (SELECT k, sum(w) AS t FROM b GROUP BY k) AS g ON a.k = g.k WHERE g.k > 2900 SETTINGS query_plan_join_swap_table = 'false', query_plan_convert_outer_join_to_inner_join = 0, query_plan_convert_any_join_to_semi_or_anti_join = 0;
+SELECT count(), sum(a.id) FROM a LEFT ANTI JOIN b ON a.k = b.k WHERE a.k > 300;
+SELECT count(), sum(a.id) FROM a LEFT ANTI JOIN b ON a.k = b.k WHERE a.k > 300 SETTINGS query_plan_join_swap_table = 'false', query_plan_convert_outer_join_to_inner_join = 0, query_plan_convert_any_join_to_semi_or_anti_join = 0;
+SELECT count(), sum(a.id) FROM a FULL JOIN b ON a.k = b.k WHERE a.k > 2900;
+SELECT count(), sum(a.id) FROM a FULL JOIN b ON a.k = b.k WHERE a.k > 2900 SETTINGS query_plan_join_swap_table = 'false', query_plan_convert_outer_join_to_inner_join = 0, query_plan_convert_any_join_to_semi_or_anti_join = 0;
 SELECT count(), sum(k) FROM (SELECT DISTINCT a.k AS k FROM a, b WHERE a.k = b.k AND a.v <> b.w);
 SELECT count(), sum(k) FROM (SELECT DISTINCT a.k AS k FROM a, b WHERE a.k = b.k AND a.v <> b.w) SETTINGS query_plan_join_swap_table = 'false', query_plan_convert_outer_join_to_inner_join = 0, query_plan_convert_any_join_to_semi_or_anti_join = 0;
 SELECT count(), sum(k) FROM (SELECT a.k AS k FROM a JOIN b ON a.k = b.k WHERE b.w > 88 GROUP BY k);

@@ -188,11 +188,17 @@ fn push_into_join(
             _ => above.push(condition),
         }
     }
-    if join.kind == JoinKind::Inner && join.strictness == All {
+    // A row whose partners are all left out comes out only where its own side keeps such rows. PASTE joins rows by their places.
+    if join.strictness != Paste {
         let sides = |key: &JoinKey| [key.left.clone(), key.right.clone()];
         let of_keys: Vec<[Expression; 2]> = join.keys.iter().map(sides).collect();
-        let to_right: Vec<Expression> = of_left.iter().filter_map(|part| carried_over(part, &of_keys, 0)).collect();
-        of_left.extend(of_right.iter().filter_map(|part| carried_over(part, &of_keys, 1)));
+        let to_right: Vec<Expression> = match join.kind.keeps_right() {
+            true => Vec::new(),
+            false => of_left.iter().filter_map(|part| carried_over(part, &of_keys, 0)).collect(),
+        };
+        if !join.kind.keeps_left() {
+            of_left.extend(of_right.iter().filter_map(|part| carried_over(part, &of_keys, 1)));
+        }
         of_right.extend(to_right);
     }
     push(&mut join.left, of_left, functions)?;
@@ -200,7 +206,7 @@ fn push_into_join(
     Ok(above)
 }
 
-/// What a condition of a key's column says of the column that equals it on the other side of an inner join: of `a.x = b.y`, `a.x > 5` leaves
+/// What a condition of a key's column says of the column that equals it on the other side of a join: of `a.x = b.y`, `a.x > 5` leaves
 /// rows out on both sides. `side`: the one that the condition is of, 0 the left.
 fn carried_over(condition: &Expression, keys: &[[Expression; 2]], side: usize) -> Option<Expression> {
     let column = cardinality::only_column(condition)?;
