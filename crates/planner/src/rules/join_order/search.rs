@@ -5,8 +5,10 @@
 use super::graph::{Graph, Member, Relations, Tree};
 use crate::rules::cardinality;
 
-/// Up to so many relations all orders are looked at: 3ⁿ pairs of subsets.
-const EXHAUSTIVE_MAX: usize = 8;
+/// Up to so many relations all orders are looked at: 3ⁿ pairs of subsets, of which most are not connected.
+const EXHAUSTIVE_MAX: usize = 11;
+/// Where more pairs than this are connected, as where all relations have one key, planning would take milliseconds.
+const PAIRS_MAX: usize = 6_000;
 /// How many probed rows a row costs that is put into a hash table.
 const BUILD: f64 = 2.0;
 
@@ -86,9 +88,29 @@ fn sides(graph: &Graph, one: (Relations, Joined), other: (Relations, Joined)) ->
     (joined, is_connected, is_turned)
 }
 
-/// `None` where the relations are not all connected.
+/// The relations that a key or a condition connects with each set of relations.
+fn neighbours(graph: &Graph) -> Vec<Relations> {
+    let count = graph.relations.len();
+    let of_class = |class: &Vec<Member>| class.iter().fold(0, |all, member| all | 1 << member.relation);
+    let classes = graph.classes.iter().map(of_class);
+    let together: Vec<Relations> =
+        classes.chain(graph.conditions.iter().map(|condition| condition.relations)).collect();
+    let mut found = vec![0; 1 << count];
+    for set in 1..1_usize << count {
+        let lowest = set & set.wrapping_neg();
+        found[set] = match set ^ lowest {
+            0 => together.iter().filter(|all| **all & lowest as Relations != 0).fold(0, |found, all| found | all),
+            others => found[others] | found[lowest],
+        };
+    }
+    found
+}
+
+/// `None` where the relations are not all connected, or where there are too many ways to look at.
 fn exhaustive(graph: &Graph) -> Option<(Tree, f64)> {
     let count = graph.relations.len();
+    let neighbours = neighbours(graph);
+    let mut pairs = 0;
     // For each set of relations the best way to join it, and the left side of its last join.
     let mut ways: Vec<Option<(Joined, usize)>> = vec![None; 1 << count];
     for set in 1..1_usize << count {
@@ -101,8 +123,13 @@ fn exhaustive(graph: &Graph) -> Option<(Tree, f64)> {
         let mut part = (set - 1) & set;
         while part > 0 {
             if part & lowest != 0
+                && neighbours[part] & (set ^ part) as Relations != 0
                 && let (Some((one, _)), Some((other, _))) = (ways[part], ways[set ^ part])
             {
+                pairs += 1;
+                if pairs > PAIRS_MAX {
+                    return None;
+                }
                 let (found, is_connected, is_turned) =
                     sides(graph, (part as Relations, one), ((set ^ part) as Relations, other));
                 if is_connected && ways[set].is_none_or(|(known, _)| found.work < known.work) {
