@@ -206,3 +206,17 @@ def test_partitions_that_move_are_seen(start_server, lake):
         server.start()
     server.query("DROP TABLE a")
     assert server.value("SELECT count(), sum(k) FROM b") == "101\t5951"
+
+
+def test_deleted_rows_are_not_read(start_server, lake):
+    server = start_server(settings=QUIET)
+    server.query("CREATE TABLE t (a UInt32, s String) ENGINE = MergeTree ORDER BY a")
+    server.query("INSERT INTO t SELECT number, toString(number) FROM numbers(10000)")
+    server.query("DELETE FROM t WHERE a % 1000 = 7 OR a BETWEEN 50 AND 60")
+    server.query("DELETE FROM t WHERE a = 9999")
+    assert server.query("SELECT has_lightweight_delete FROM system.parts WHERE table = 't'").strip() == "1"
+    sql = "SELECT count(*), sum(a), min(a), max(a) FROM {}"
+    expected = tuple(int(number) for number in server.query(sql.format("t")).split())
+    assert lake(server).execute(sql.format("lake.default.t")).fetchone() == expected
+    server.query("OPTIMIZE TABLE t FINAL")
+    assert lake(server).execute(sql.format("lake.default.t")).fetchone() == expected

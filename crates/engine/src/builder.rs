@@ -413,6 +413,7 @@ impl Builder {
             predicate: scan.predicate.clone(),
             limit: scan.limit,
             skip_indexes: SkipIndexUse::new(&self.context.settings),
+            row_numbers: false,
         };
         let table = &TableHandle::of(&*scan.table)?.0;
         let settings = &self.context.settings;

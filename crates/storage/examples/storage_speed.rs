@@ -220,6 +220,7 @@ fn request(table: &dyn Table, columns: &[usize], limit: Option<u64>) -> ScanRequ
         predicate: None,
         limit,
         skip_indexes: Default::default(),
+        row_numbers: false,
     }
 }
 

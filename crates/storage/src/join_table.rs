@@ -334,6 +334,7 @@ pub(crate) fn read_all(table: &dyn Table, identity: &TableIdentity) -> Result<Ve
         predicate: None,
         limit: None,
         skip_indexes: SkipIndexUse::default(),
+        row_numbers: false,
     })?;
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut blocks = Vec::new();

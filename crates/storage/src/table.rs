@@ -206,6 +206,8 @@ pub struct PartInfo {
     pub codec: Option<Arc<str>>,
     /// The smallest and largest value, in seconds, of the first `DateTime` among the sorting key's columns.
     pub times: Option<(u32, u32)>,
+    /// How many of its rows are deleted and still in the file.
+    pub deleted_rows: u64,
 }
 
 /// What a part has of a projection.
@@ -269,6 +271,8 @@ pub struct ScanRequest {
     pub limit: Option<u64>,
     /// Which skip indexes are asked.
     pub skip_indexes: SkipIndexUse,
+    /// Whether blocks end with one more column, which the schema has too: the rows' numbers within their parts, as `UInt64`.
+    pub row_numbers: bool,
 }
 
 /// Which skip indexes a scan asks: ClickHouse's settings of these names.

@@ -120,6 +120,7 @@ fn request_of(scan: &Scan, settings: &Settings) -> ScanRequest {
         predicate: scan.predicate.clone(),
         limit: scan.limit,
         skip_indexes: SkipIndexUse::new(settings),
+        row_numbers: false,
     }
 }
 

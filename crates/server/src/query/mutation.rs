@@ -4,11 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
 use squall_engine::QueryContext;
 use squall_planner::{ColumnDescription, DefaultKind, Plan};
 use squall_sql::ast::{self, AlterCommand, Assignment, PartitionSelector};
 use squall_storage::{PartSelection, Rewrite, RewriteOf, Table, TableName};
-use squall_types::{Error, ErrorCode, Result, Value};
+use squall_types::{Column, Error, ErrorCode, Result, Value, reserve};
 
 use super::alter::selection;
 use super::statement::{identifier, refuse_cluster, table_name};
@@ -264,7 +266,11 @@ async fn run(
         Some(partition) => selection(session, database, table, partition, context).await?,
         None => PartSelection::All,
     };
-    let of = if is_lightweight { RewriteOf::PartsOfDelete(of) } else { RewriteOf::Parts(of) };
+    if is_lightweight && let Some(filter) = &mutation.filter {
+        let query = query(&mutation, &columns, table)?;
+        return delete_rows(session, (database, table), of, filter, &query, context).await;
+    }
+    let of = RewriteOf::Parts(of);
     let rewrite = begin(session, database, table, &of).await?;
     let pieces = rewrite.pieces(ROWS);
     // The table may have been altered meanwhile: what is rewritten has the columns of what is read.
@@ -285,6 +291,67 @@ async fn run(
         write(&own, &query, &*target, context).await?;
     }
     run_blocking(move || rewrite.commit()).await
+}
+
+/// Deletes rows that meet a condition. Those of a part are named beside it, which is then passed over; where they are most of the part, or many
+/// and scattered, the part is written anew by `rest`, which gives the other rows.
+async fn delete_rows(
+    session: &Session,
+    (database, table): (&str, &str),
+    of: PartSelection,
+    filter: &ast::Expression,
+    rest: &ast::Query,
+    context: &Arc<QueryContext>,
+) -> Result<()> {
+    let mut rewrite = begin(session, database, table, &RewriteOf::PartsOfDelete(of)).await?;
+    let pieces = rewrite.pieces(ROWS);
+    let mut dense: Vec<usize> = (0..pieces.len()).collect();
+    if let Some(source) = rewrite.source(ROWS) {
+        // As it is written, so that indexes understand it.
+        let filter = squall_sql::format_expression(filter);
+        let find = format!("SELECT _part_index, _part_offset FROM {ROWS} AS {} WHERE {filter}", quoted(table));
+        let found = positions(&session.with_stand_in(ROWS, source), &show::query(&find)?, pieces.len(), context).await?;
+        dense.clear();
+        for (part, rows) in found.into_iter().enumerate() {
+            if !rows.is_empty() && !rewrite.delete(part, rows) {
+                dense.push(part);
+            }
+        }
+    }
+    for part in dense {
+        let Some((source, target)) = pieces.get(part) else { continue };
+        write(&session.with_stand_in(ROWS, source.clone()), rest, &**target, context).await?;
+    }
+    drop(pieces);
+    run_blocking(move || rewrite.commit()).await
+}
+
+/// The numbers of rows that a query finds, by the numbers of their parts, of which there are so many.
+async fn positions(
+    session: &Session,
+    query: &ast::Query,
+    parts: usize,
+    context: &Arc<QueryContext>,
+) -> Result<Vec<Vec<u32>>> {
+    let mut found = vec![Vec::new(); parts];
+    let plan = planning::plan(session, query, context).await?;
+    let mut stream = session.server.engine.start(&plan, context.clone())?;
+    while let Some(block) = stream.next().await {
+        let block = block?;
+        reserve(block.rows() * size_of::<u32>())?;
+        let arrays = block.columns().iter().map(Column::to_array).collect::<Result<Vec<_>>>()?;
+        let numbers = |at: usize| arrays.get(at).and_then(|array| array.as_primitive_opt::<UInt64Type>());
+        let (Some(parts), Some(rows)) = (numbers(0), numbers(1)) else {
+            return Err(Error::logical("positions of rows that are no numbers"));
+        };
+        for (part, row) in parts.values().iter().zip(rows.values()) {
+            let row = u32::try_from(*row).map_err(|_| Error::logical("a row beyond the end of a part"))?;
+            if let Some(of_part) = found.get_mut(*part as usize) {
+                of_part.push(row);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Writes anew what readers of the lake would not find since a column's type was altered.
@@ -442,7 +509,8 @@ fn unused(column: &ColumnDescription) -> String {
 
 /// A query that gives a row where a piece has one that is to change.
 fn probe(filter: &ast::Expression, table: &str) -> Result<ast::Query> {
-    show::query(&format!("SELECT 1 FROM {ROWS} AS {} WHERE {} LIMIT 1", quoted(table), condition(filter)))
+    let filter = squall_sql::format_expression(filter);
+    show::query(&format!("SELECT 1 FROM {ROWS} AS {} WHERE {filter} LIMIT 1", quoted(table)))
 }
 
 async fn has_rows(session: &Session, query: &ast::Query, context: &Arc<QueryContext>) -> Result<bool> {

@@ -50,7 +50,7 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .column("delete_ttl_info_min", "DateTime", |row| deletion(row, |ttl| ttl.min))
         .column("delete_ttl_info_max", "DateTime", |row| deletion(row, |ttl| ttl.max))
         .constant("visible", "UInt8", flag(true))
-        .constant("has_lightweight_delete", "UInt8", flag(false))
+        .column("has_lightweight_delete", "UInt8", |row| flag(row.part.deleted_rows > 0))
         .constant("removal_state", "String", Value::string(""))
         .alias("bytes", "UInt64", "bytes_on_disk")
         .alias("part_name", "String", "name")

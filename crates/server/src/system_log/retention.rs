@@ -85,6 +85,7 @@ mod tests {
             ttl: Vec::new(),
             codec: None,
             times: Some((last.saturating_sub(7), last)),
+            deleted_rows: 0,
         }
     }
 

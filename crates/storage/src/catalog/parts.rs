@@ -9,7 +9,9 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::change::Change;
 use super::insert_records::{forget_inserts, mark_insert};
-use super::part_records::{TableTotals, forget_files, insert_part, remove_part, schedule_deletion, write_totals};
+use super::part_records::{
+    NewDeletion, TableTotals, forget_files, insert_deletion, insert_part, remove_part, schedule_deletion, write_totals,
+};
 use super::{Catalog, NewPart, State, catalog_error, commit_error};
 use crate::disk::Disk;
 
@@ -53,8 +55,12 @@ type Outcome = Arc<Mutex<Option<Result<()>>>>;
 pub(crate) struct PartExchange<'a> {
     /// Names of parts that go; their files are scheduled for deletion.
     pub(crate) old: &'a [Arc<str>],
+    /// For each of these the file that names its deleted rows, where there is one.
+    pub(crate) old_deletions: &'a [Option<String>],
     /// Parts that come.
     pub(crate) new: &'a [NewPart],
+    /// Rows of other parts that are deleted.
+    pub(crate) deletions: &'a [NewDeletion],
     /// Further files, named from the folder of data on, that nobody needs after it.
     pub(crate) needless_files: &'a [String],
 }
@@ -97,22 +103,32 @@ impl Catalog {
             let mut change = Change::begin(connection, &*self.disk)?;
             for (table_id, exchange) in exchanges {
                 let Some(table) = totals.get_mut(table_id) else { continue };
-                for name in exchange.old {
-                    if !remove_part(&mut change, *table_id, table, name)? {
+                for (at, name) in exchange.old.iter().enumerate() {
+                    let deletion = exchange.old_deletions.get(at).and_then(Option::as_deref);
+                    if !remove_part(&mut change, *table_id, table, name, deletion)? {
                         // The transaction is dropped, which undoes it.
                         return Ok(Err(name.clone()));
                     }
                 }
-                if exchange.new.is_empty() {
+                if exchange.new.is_empty() && exchange.deletions.is_empty() {
                     // What brought these rows may bring them again.
                     forget_inserts(&change.transaction, *table_id, exchange.old)?;
                 }
+                if !exchange.deletions.is_empty() {
+                    change.made.push(format!("deleted_from_table:{table_id}"));
+                }
                 let made = match (exchange.old.is_empty(), exchange.new.is_empty()) {
-                    (true, _) => "inserted_into_table",
-                    (false, true) => "deleted_from_table",
-                    (false, false) => "compacted_table",
+                    (true, true) => None,
+                    (true, false) => Some("inserted_into_table"),
+                    (false, true) => Some("deleted_from_table"),
+                    (false, false) => Some("compacted_table"),
                 };
-                change.made.push(format!("{made}:{table_id}"));
+                change.made.extend(made.map(|made| format!("{made}:{table_id}")));
+                for deletion in exchange.deletions {
+                    if !insert_deletion(&mut change, *table_id, deletion)? {
+                        return Ok(Err(deletion.part.clone()));
+                    }
+                }
                 for part in exchange.new {
                     insert_part(&mut change, *table_id, table, part)?;
                 }

@@ -43,6 +43,8 @@ pub(crate) struct StoredPart {
     pub(crate) description: Vec<u8>,
     /// The number of the schema that it was written with.
     pub(crate) schema: i64,
+    /// The name of the file that tells which of its rows are deleted.
+    pub(crate) deletions: Option<String>,
 }
 
 /// Reads everything that is there now.
@@ -92,8 +94,9 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
     let mut settings =
         connection.prepare("SELECT name, value FROM squall_setting WHERE table_id = ?1 ORDER BY position")?;
     let mut parts = connection.prepare(
-        "SELECT p.part_name, p.partition, f.path, f.file_size_bytes, p.description, p.schema_number
+        "SELECT p.part_name, p.partition, f.path, f.file_size_bytes, p.description, p.schema_number, d.path
          FROM ducklake_data_file f JOIN squall_part p USING (data_file_id)
+             LEFT JOIN ducklake_delete_file d ON d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL
          WHERE f.table_id = ?1 AND f.end_snapshot IS NULL ORDER BY f.data_file_id",
     )?;
     let has_schemas: bool = connection.query_row(
@@ -159,6 +162,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                     bytes: row.get::<_, i64>(3)? as u64,
                     description: row.get(4)?,
                     schema: row.get(5)?,
+                    deletions: row.get(6)?,
                 })
             })?
             .collect::<rusqlite::Result<_>>()?;

@@ -391,8 +391,19 @@ pub(super) fn end_parts(change: &mut Change, table: i64) -> rusqlite::Result<()>
         params![table, now()],
     )?;
     change.transaction.execute(
-        "UPDATE ducklake_data_file SET end_snapshot = ?2 WHERE table_id = ?1 AND end_snapshot IS NULL",
-        params![table, change.snapshot],
+        "INSERT INTO ducklake_files_scheduled_for_deletion
+         SELECT d.delete_file_id, s.path || t.path || d.path, 1, ?2
+         FROM ducklake_delete_file d
+             JOIN ducklake_table t ON t.table_id = d.table_id AND t.end_snapshot IS NULL
+             JOIN ducklake_schema s ON s.schema_id = t.schema_id
+         WHERE d.table_id = ?1 AND d.end_snapshot IS NULL",
+        params![table, now()],
     )?;
+    for files in ["ducklake_data_file", "ducklake_delete_file"] {
+        change.transaction.execute(
+            &format!("UPDATE {files} SET end_snapshot = ?2 WHERE table_id = ?1 AND end_snapshot IS NULL"),
+            params![table, change.snapshot],
+        )?;
+    }
     change.transaction.execute("DELETE FROM squall_insert WHERE table_id = ?1", params![table]).map(drop)
 }

@@ -75,7 +75,10 @@ impl Databases {
             let record = TableRecord::of(&entry.name, identity);
             let keeps_rows_in_memory = matches!(entry.engine, Engine::Memory(..) | Engine::Join(..));
             let parts = match parts {
-                Some(parts) => parts.backup(),
+                Some(now) => match entry.parts() {
+                    Some(table) => now.backup(table)?,
+                    None => Vec::new(),
+                },
                 None if keeps_rows_in_memory && table.rows() != Some(0) => {
                     let blocks = read_all(&*table, identity)?.into_iter().map(Arc::unwrap_or_clone).collect();
                     store.table_of_parts(identity, &entry.name)?.backup_rows(blocks)?

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
 
-use crate::catalog::{Catalog, StoredTable};
+use crate::catalog::{Catalog, StoredPart, StoredTable};
 use crate::disk::{Disk, Listed, remove_file};
 use crate::merge_tree::{DETACHED, DETACHING, PartName, TEMPORARY, free_name, part_of_file, write_error};
 
@@ -87,7 +87,8 @@ pub(super) fn put_in_order(catalog: &Catalog, data: &Path, tables: &[StoredTable
     }
     let is_live = |path: &str| {
         let (folder, file) = path.split_once('/')?;
-        known.get(&Uuid::parse_str(folder).ok()?)?.parts.iter().find(|part| part.path == file)
+        let parts = &known.get(&Uuid::parse_str(folder).ok()?)?.parts;
+        parts.iter().find(|part| part.path == file || part.deletions.as_deref() == Some(file))
     };
     let is_over = |path: &&String| is_live(path).is_some() || disk.bytes(&data.join(path)).is_err();
     let over: Vec<String> = scheduled.iter().filter(is_over).cloned().collect();
@@ -122,7 +123,8 @@ struct Order<'a> {
 impl Order<'_> {
     fn put_folder(&mut self, folder: &Path, table: Option<&StoredTable>) -> Result<()> {
         let disk = self.disk;
-        let is_listed = |file: &str| table.is_some_and(|table| table.parts.iter().any(|part| part.path == file));
+        let is_of = |part: &StoredPart, file: &str| part.path == file || part.deletions.as_deref() == Some(file);
+        let is_listed = |file: &str| table.is_some_and(|table| table.parts.iter().any(|part| is_of(part, file)));
         let files = disk.list(folder).map_err(|error| write_error(folder, &error))?;
         let is_there = |name: &str| files.iter().any(|file| file.name == name);
         for file in files.iter().filter(|file| !file.is_folder) {

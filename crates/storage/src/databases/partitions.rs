@@ -105,7 +105,7 @@ impl Databases {
         let folder = self.frozen_folder(&shadow, &backup, &live);
         disk.create_folder(&folder).map_err(|error| write_error(&folder, &error))?;
         let mut frozen = Vec::new();
-        for part in live.parts_of(of)? {
+        for part in live.without_deleted(&live.parts_of(of)?)? {
             let path = folder.join(format!("{}.parquet", part.file.name));
             // Parts never change: one of the name is the same.
             if disk.bytes(&path).is_err() {

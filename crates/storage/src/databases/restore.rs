@@ -14,7 +14,7 @@ use super::store::Store;
 use crate::catalog::StoredTable;
 use crate::disk::Listed;
 use crate::identity::TableName;
-use crate::merge_tree::{DETACHED, PartFooter, PartName, TEMPORARY, part_of_file};
+use crate::merge_tree::{DELETION, DETACHED, PartFooter, PartName, TEMPORARY, part_of_file};
 use crate::table_record::TableRecord;
 
 /// A part's file that the catalog does not list.
@@ -91,7 +91,9 @@ impl Store {
     fn candidates(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         let disk = self.catalog.disk();
         let list = |folder: &Path| disk.list(folder).map_err(|error| crate::merge_tree::write_error(folder, &error));
-        let is_part = |file: &Listed| file.name.ends_with(".parquet") && !file.name.starts_with(TEMPORARY);
+        let is_part = |file: &Listed| {
+            file.name.ends_with(".parquet") && !file.name.starts_with(TEMPORARY) && !file.name.contains(DELETION)
+        };
         let is_set_aside = |file: &Listed| file.name.starts_with("unexpected_") || file.name.starts_with("ignored_");
         let own = list(folder)?.into_iter().filter(is_part).map(|file| folder.join(file.name));
         let detached = folder.join(DETACHED);
@@ -181,7 +183,7 @@ impl Store {
             .collect();
         let count = new.len();
         let files = new.into_iter().map(|(name, found)| (name, found.path, found.footer)).collect();
-        match parts.restore_parts(files, &superseded) {
+        match parts.restore_parts(files, &superseded).and_then(|()| parts.restore_deletions()) {
             Ok(()) => restored.parts += count,
             Err(error) => {
                 restored.left += count;

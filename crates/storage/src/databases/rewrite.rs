@@ -63,6 +63,24 @@ impl Rewrite {
         }
     }
 
+    /// The rows of all parts as one table, under a name that is no other table's: `_part_index` and `_part_offset` tell where each is. `None`
+    /// where the rows are in no parts.
+    pub fn source(&self, name: &str) -> Option<Arc<dyn Table>> {
+        match &self.work {
+            Work::Parts(parts) => Some(parts.source(&Arc::new(TableName::new(TEMPORARY_DATABASE, name)))),
+            Work::Rows(_) => None,
+        }
+    }
+
+    /// Has the commit delete rows of a part, which stays: the one of this number, and rows by their numbers. `false` where the part is better
+    /// written without them.
+    pub fn delete(&mut self, part: usize, rows: Vec<u32>) -> bool {
+        match &mut self.work {
+            Work::Parts(parts) => parts.delete(part, rows),
+            Work::Rows(_) => false,
+        }
+    }
+
     /// Makes what was written the table's, all at once. Waits for the disk.
     ///
     /// # Errors

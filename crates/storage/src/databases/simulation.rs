@@ -282,6 +282,7 @@ fn delete(databases: &Databases, table: &str) -> Result<()> {
             predicate: None,
             limit: None,
             skip_indexes: SkipIndexUse::default(),
+            row_numbers: false,
         })?;
         let insertion = target.insert()?;
         let mut writer = insertion.writer()?;
@@ -402,6 +403,7 @@ fn pieces(table: &dyn Table) -> Pieces {
         predicate: None,
         limit: None,
         skip_indexes: SkipIndexUse::default(),
+        row_numbers: false,
     };
     let mut rows: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
     let scanned = table.scan(&request).and_then(|scan| {

@@ -32,8 +32,17 @@ pub(crate) struct PartsNow(Arc<PartSet>);
 
 impl PartsNow {
     /// What a backup needs of them.
-    pub(crate) fn backup(&self) -> Vec<PartBackup> {
-        self.0.parts.iter().map(backup_of).collect()
+    ///
+    /// # Errors
+    /// Where a part that has deleted rows cannot be written without them.
+    pub(crate) fn backup(&self, table: &Arc<MergeTree>) -> Result<Vec<PartBackup>> {
+        let applied = table.applied(&self.0.parts, &self.0.deletions)?;
+        let is_known = |part: &Arc<Part>| self.0.parts.iter().any(|known| Arc::ptr_eq(known, part));
+        let backup = |part: &Arc<Part>| match is_known(part) {
+            true => backup_of(part),
+            false => PartBackup { path: table.directory.temporary(&part.file.path), ..backup_of(part) },
+        };
+        Ok(applied.iter().map(backup).collect())
     }
 }
 

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use squall_runtime::cpu::logical_cpus;
 use squall_types::{Block, Error, Result, Rows, Schema};
 
-use super::hot_scan::slice;
+use super::hot_scan::{first_row, slice};
 use super::part::Part;
 use super::pruning::{Segment, selection};
 use crate::column_cache::ChunkLoad;
@@ -25,6 +25,8 @@ const BYTES_AHEAD_PER_CPU_MAX: u64 = 64 << 20;
 pub(super) struct ColdScan {
     schema: Arc<Schema>,
     columns: Vec<usize>,
+    /// Whether rows' numbers are wanted.
+    row_numbers: bool,
     rows: u64,
     selection: ScanSelection,
     state: Mutex<State>,
@@ -158,6 +160,7 @@ impl ColdScan {
         let scan = Arc::new_cyclic(|this| Self {
             schema: request.schema.clone(),
             columns: columns.to_vec(),
+            row_numbers: request.row_numbers,
             rows,
             selection,
             state: Mutex::new(State { groups, first_open: 0, rows_left: rows }),
@@ -303,12 +306,13 @@ impl TableScan for ColdScan {
             let (chunk, columns) = (morsel.first as usize, self.columns.len().max(1));
             return self.decode(chunk / columns, chunk % columns);
         }
-        let (at, mut skip, arrays, segments) = {
+        let (at, mut skip, arrays, segments, number) = {
             let state = self.state.lock();
             let at = state.groups.partition_point(|group| group.first <= morsel.first).saturating_sub(1);
             match state.groups.get(at) {
-                Some(Group { first, segments, chunks: Chunks::Ready(arrays), .. }) => {
-                    (at, morsel.first - first, arrays.clone(), segments.clone())
+                Some(Group { part, row_group, first, segments, chunks: Chunks::Ready(arrays), .. }) => {
+                    let number = self.row_numbers.then(|| first_row(part, *row_group));
+                    (at, morsel.first - first, arrays.clone(), segments.clone(), number)
                 }
                 _ => return Err(Error::logical("a row group that is not decoded yet")),
             }
@@ -317,7 +321,8 @@ impl TableScan for ColdScan {
         for segment in &segments {
             let rows = (segment.rows as u64).saturating_sub(skip).min(left);
             if rows > 0 {
-                if consume(slice(&self.schema, &arrays, segment.offset + skip as usize, rows as usize)?)?.is_break() {
+                let offset = segment.offset + skip as usize;
+                if consume(slice(&self.schema, &arrays, offset, rows as usize, number)?)?.is_break() {
                     break;
                 }
                 left -= rows;

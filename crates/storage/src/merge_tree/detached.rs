@@ -1,7 +1,8 @@
 //! Parts that leave a table for its folder `detached/` and come from there, and whether a table's parts are sound. A part has both names
 //! for a moment: the catalog's commit decides which of them counts, and the start removes the other one.
 
-use std::io::{self, Write};
+use std::collections::HashMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,6 +12,7 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use squall_runtime::{Pieces, block_on};
 use squall_types::{Block, Column, Error, ErrorCode, Result};
 
+use super::deleted_rows::DeletedRows;
 use super::merge_control::BlockClaim;
 use super::part::{Part, PartFile, corrupted};
 use super::part_bytes::PartBytes;
@@ -19,6 +21,7 @@ use super::part_encoder::{describe, footer_of, primary_index};
 use super::part_footer::{PartFooter, bad_name, part_of_file};
 use super::part_name::PartName;
 use super::part_writer::write_error;
+use super::table_directory::{DELETION, TEMPORARY};
 use super::{MergeTree, PartSchema};
 use crate::disk::{Disk, read_all, remove_file};
 use crate::evaluate::evaluate;
@@ -85,27 +88,28 @@ impl MergeTree {
     ///
     /// # Errors
     /// As [`drop_parts`](Self::drop_parts), and where the files cannot be given another name.
-    pub(crate) fn detach_parts(&self, names: &[Arc<str>]) -> Result<()> {
+    pub(crate) fn detach_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<()> {
         let parts = self.parts_named(names)?;
+        let seen = self.parts.load_full();
         let (disk, folder) = (self.directory.disk(), self.detached_folder()?);
         let mut moves = Vec::with_capacity(parts.len());
-        for part in &parts {
+        for part in &self.applied(&parts, &seen.deletions)? {
             let reason = if part.failure().is_some() { "broken_" } else { "" };
             let name = free_name(&**disk, &folder, &format!("{reason}{}", part.file.name));
             let between = folder.join(format!("{DETACHING}{name}.parquet"));
-            match disk.link(&part.file.path, &between) {
-                Ok(()) => moves.push((between, folder.join(format!("{name}.parquet")))),
-                Err(error) if error.kind() == io::ErrorKind::NotFound && part.failure().is_some() => {}
-                Err(error) => {
-                    undo(&**disk, &moves);
-                    return Err(write_error(&between, &error));
-                }
+            if part.failure().is_some() && disk.bytes(&part.file.path).is_err() {
+                continue;
             }
+            if let Err(error) = part.link_to(&between) {
+                undo(&**disk, &moves);
+                return Err(error);
+            }
+            moves.push((between, folder.join(format!("{name}.parquet"))));
         }
         let committed = disk
             .sync_folder(&folder)
             .map_err(|error| write_error(&folder, &error))
-            .and_then(|()| self.replace_parts(&parts, &[], &[]));
+            .and_then(|()| self.replace_and_delete(&parts, &[], &[], &[], &seen.deletions));
         if let Err(error) = committed {
             if error.code != ErrorCode::UNKNOWN_STATUS_OF_INSERT {
                 undo(&**disk, &moves);
@@ -276,6 +280,44 @@ impl MergeTree {
         disk.sync_folder(self.directory.path()).map_err(|error| write_error(self.directory.path(), &error))?;
         let old = self.parts_named(superseded)?;
         self.replace_parts(&old, &new, &[])
+    }
+
+    /// Enters into the catalog which rows of parts are deleted, as files in the folder say that it does not list.
+    ///
+    /// # Errors
+    /// `CORRUPTED_DATA`, and where files or the catalog cannot be written.
+    pub(crate) fn restore_deletions(&self) -> Result<()> {
+        let (disk, set) = (self.directory.disk(), self.parts.load_full());
+        let mut found: HashMap<Arc<str>, DeletedRows> = HashMap::new();
+        let mut needless = Vec::new();
+        for folder in [self.directory.path().to_path_buf(), self.directory.detached()] {
+            for file in disk.list(&folder).map_err(|error| corrupted(&folder, error))? {
+                let is_known = set.deletions.paths().any(|known| known.ends_with(&file.name));
+                if !file.name.contains(DELETION) || file.name.starts_with(TEMPORARY) || is_known {
+                    continue;
+                }
+                let path = folder.join(&file.name);
+                let bytes = read_all(&**disk, &path).map_err(|error| corrupted(&path, error))?;
+                let (rows, of) = DeletedRows::decode(bytes)?;
+                needless.extend(self.catalog.relative(&path));
+                let of = Path::new(&of).file_name().unwrap_or_default();
+                let Some(part) = set.parts.iter().find(|part| part.file.path.file_name() == Some(of)) else { continue };
+                let all = found.entry(part.file.name.clone()).or_default();
+                *all = all.with(&rows);
+            }
+        }
+        let mut deleted = Vec::with_capacity(found.len());
+        for part in &set.parts {
+            let Some(mut rows) = found.remove(&part.file.name) else { continue };
+            if let Some(known) = set.deletions.of(&part.file.name) {
+                rows = rows.with(&known.rows);
+            }
+            deleted.push((part.clone(), Arc::new(self.directory.write_deletion(rows, &part.file.path)?)));
+        }
+        if deleted.is_empty() && needless.is_empty() {
+            return Ok(());
+        }
+        self.replace_and_delete(&[], &[], &needless, &deleted, &set.deletions)
     }
 
     /// The id of the partition that has these values of the partition key, each one row of any type that can be cast.

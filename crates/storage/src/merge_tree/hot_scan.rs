@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use arrow_array::Array;
+use arrow_array::types::UInt64Type;
 use arrow_select::interleave::interleave;
-use squall_types::{Block, Column, DataType, Error, Result, Rows, Schema};
+use squall_types::{Block, Column, DataType, Error, Result, Rows, Schema, reserve};
 
 use super::part::Part;
 use super::pruning::{Segment, selection};
@@ -36,6 +37,8 @@ struct HotSegment {
     chunks: Arc<[Rows]>,
     offset: usize,
     rows: usize,
+    /// The number of the row group's first row within its part, where rows' numbers are wanted.
+    first: Option<u64>,
 }
 
 impl HotScan {
@@ -65,7 +68,8 @@ impl HotScan {
                     found.into()
                 }
             };
-            hot.push(HotSegment { chunks: rows, offset: segment.offset, rows: segment.rows });
+            let first = request.row_numbers.then(|| first_row(&segment.part, segment.row_group));
+            hot.push(HotSegment { chunks: rows, offset: segment.offset, rows: segment.rows, first });
         }
         cache.count((chunks - misses) as u64, misses as u64);
         if misses > 0 {
@@ -121,10 +125,11 @@ impl TableScan for HotScan {
                 continue;
             }
             let rows = left.min((segment.rows as u64).saturating_sub(skip)) as usize;
-            if rows > 0
-                && consume(slice(&self.schema, &segment.chunks, segment.offset + skip as usize, rows)?)?.is_break()
-            {
-                break;
+            if rows > 0 {
+                let offset = segment.offset + skip as usize;
+                if consume(slice(&self.schema, &segment.chunks, offset, rows, segment.first)?)?.is_break() {
+                    break;
+                }
             }
             left -= rows as u64;
             skip = 0;
@@ -141,7 +146,7 @@ impl HotScan {
         let mut rows = 0;
         let short = self.segments.iter().skip(from).take_while(|segment| {
             rows += segment.rows;
-            segment.rows <= GATHERED_ROWS_MAX && rows <= rows_max
+            segment.rows <= GATHERED_ROWS_MAX && rows <= rows_max && segment.first.is_none()
         });
         let count = short.count();
         let segments = self.segments.get(from..from + count).unwrap_or_default();
@@ -182,11 +187,29 @@ fn can_be_gathered(data_type: &DataType) -> bool {
     !data_type.is_nested() && !matches!(data_type, DataType::LowCardinality(_) | DataType::Nothing)
 }
 
-/// Rows of a row group's chunks as a block under the scan's names and types.
-pub(super) fn slice(schema: &Arc<Schema>, chunks: &[Rows], offset: usize, rows: usize) -> Result<Block> {
-    if chunks.len() != schema.len() {
+/// The number of a row group's first row within its part.
+pub(super) fn first_row(part: &Part, row_group: usize) -> u64 {
+    part.description.row_groups.iter().take(row_group).map(|group| group.rows as u64).sum()
+}
+
+/// Rows of a row group's chunks as a block under the scan's names and types; with their numbers where the group's first one is given.
+pub(super) fn slice(
+    schema: &Arc<Schema>,
+    chunks: &[Rows],
+    offset: usize,
+    rows: usize,
+    first: Option<u64>,
+) -> Result<Block> {
+    if chunks.len() + usize::from(first.is_some()) != schema.len() {
         return Err(Error::logical("a scan whose schema is not its columns"));
     }
     let column = |(data_type, chunk): (&DataType, &Rows)| Column::of_rows(data_type.clone(), chunk.slice(offset, rows));
-    Ok(Block::new(schema.clone(), schema.types().zip(chunks).map(column).collect(), rows))
+    let mut columns: Vec<Column> = schema.types().zip(chunks).map(column).collect();
+    if let Some(first) = first {
+        reserve(rows * size_of::<u64>())?;
+        let first = first + offset as u64;
+        let numbers = (first..first + rows as u64).collect();
+        columns.push(Column::from_primitive::<UInt64Type>(DataType::UInt64, numbers));
+    }
+    Ok(Block::new(schema.clone(), columns, rows))
 }

@@ -6,10 +6,10 @@ use arrow_buffer::Buffer;
 use squall_planner::{Expression, KeyExpression};
 use squall_types::{Error, ErrorCode, Result, Settings};
 
-use super::MergeTree;
+use super::{MergeTree, PartSet};
 use super::indexed_scan::{Sifted, segments_of, sifts};
 use super::part::Part;
-use super::pruning::{LeadingKey, Segment, partition_values, place, ranges, select, selection};
+use super::pruning::{LeadingKey, Segment, not_deleted, partition_values, place, ranges, select_of, selection};
 use super::skip_index::{IndexFilter, IndexPage, SkipIndex, Wanted};
 use crate::index_analysis::{IndexAnalysis, IndexStep, IndexStepKind};
 use crate::key_condition::{Field, KeyCondition, ValueRange};
@@ -18,10 +18,11 @@ use crate::table::{SkipIndexSize, SkipIndexUse, names_of_indices};
 /// The analysis of a scan of parts with this predicate over the table's columns.
 pub(super) fn analyze(
     table: &MergeTree,
-    parts: &[Arc<Part>],
+    set: &PartSet,
     predicate: Option<&Expression>,
     skip_indexes: &SkipIndexUse,
 ) -> Result<IndexAnalysis> {
+    let parts = &set.parts;
     let condition = predicate.map(|predicate| KeyCondition::new(predicate, &table.pruning_keys));
     let granules = |parts: &[Arc<Part>]| -> u64 { parts.iter().map(|part| granules_of(part)).sum() };
     let names = Names { table };
@@ -48,7 +49,7 @@ pub(super) fn analyze(
         }
         steps.push(names.step(IndexStepKind::Partition, condition.as_ref(), &is_key, &left, granules(&left)));
     }
-    let segments = select(table, &left, predicate)?;
+    let segments = not_deleted(select_of(table, &left, predicate)?, &set.deletions);
     let found = selection(&segments);
     let of_primary = |field| match field {
         Field::Column(column) => table

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::MergeTree;
+use super::deleted_rows::Deletions;
 use super::detached::PartSelection;
 use super::part::Part;
 use super::part_footer::bad_name;
@@ -29,7 +30,7 @@ impl MergeTree {
         parts: &[Arc<Part>],
         replaces: Option<&PartSelection>,
     ) -> Result<()> {
-        let new = self.links(source, parts)?;
+        let new = self.links(source, &source.without_deleted(parts)?)?;
         let Some(selection) = replaces else {
             return if new.is_empty() { Ok(()) } else { self.replace_parts(&[], &new, &[]) };
         };
@@ -52,8 +53,9 @@ impl MergeTree {
         let _hold = self.hold_merges();
         for attempt in 1.. {
             let moved = self.parts_named(&self.selected(selection)?).and_then(|old| {
-                let new = target.links(self, &old)?;
-                self.exchange_with(target, &old, &new)
+                let seen = self.parts.load_full();
+                let new = target.links(self, &self.applied(&old, &seen.deletions)?)?;
+                self.exchange_with(target, &old, &new, &seen.deletions)
             });
             match moved {
                 Err(error) if error.code == ErrorCode::NO_SUCH_DATA_PART && attempt < REPLACE_ATTEMPTS => {}
@@ -64,19 +66,27 @@ impl MergeTree {
     }
 
     /// Takes parts out of this table and puts others into another one, in one commit.
-    fn exchange_with(self: &Arc<Self>, target: &Arc<Self>, old: &[Arc<Part>], new: &[Arc<Part>]) -> Result<()> {
+    fn exchange_with(
+        self: &Arc<Self>,
+        target: &Arc<Self>,
+        old: &[Arc<Part>],
+        new: &[Arc<Part>],
+        seen: &Deletions,
+    ) -> Result<()> {
         if old.is_empty() {
             return Ok(());
         }
         let names: Vec<Arc<str>> = old.iter().map(|part| part.file.name.clone()).collect();
+        let deletion = |part: &Arc<Part>| seen.of(&part.file.name).map(|known| known.name());
+        let old_deletions: Vec<Option<String>> = old.iter().map(deletion).collect();
         let recorded: Vec<_> = new.iter().map(|part| super::insertion::new_part(part)).collect();
         let exchanges = [
-            (self.table_id, PartExchange { old: &names, ..PartExchange::default() }),
+            (self.table_id, PartExchange { old: &names, old_deletions: &old_deletions, ..PartExchange::default() }),
             (target.table_id, PartExchange { new: &recorded, ..PartExchange::default() }),
         ];
         let publish = || {
-            target.show_exchange(&[], new);
-            self.show_exchange(old, &[]);
+            target.show_exchange(&[], new, &[]);
+            self.show_exchange(old, &[], &[]);
         };
         self.catalog.exchange_parts(&exchanges, publish).inspect_err(|error| {
             if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {

@@ -109,7 +109,8 @@ impl Run {
             match &self.mapping {
                 Some(mapping) => {
                     let fields = mapping.columns.read.iter().filter_map(|at| mapping.schema.stored.fields.get(*at));
-                    let schema = Arc::new(Schema::new(fields.cloned()));
+                    let number = request.schema.fields.last().filter(|_| request.row_numbers);
+                    let schema = Arc::new(Schema::new(fields.chain(number).cloned()));
                     let request = ScanRequest { schema, ..request.clone() };
                     plain_scan(&all.live, segments, &mapping.columns.read, &request)
                 }
@@ -120,6 +121,27 @@ impl Run {
                 }
             }
         })
+    }
+}
+
+impl MappedScan {
+    /// What was read of a run as the columns that are wanted.
+    fn mapped(&self, mapping: &Mapping, block: Block) -> Result<Block> {
+        let wanted = &self.request.schema;
+        if !self.request.row_numbers {
+            return mapping.columns.map(&block, wanted);
+        }
+        let (rows, mut columns) = (block.rows(), block.columns().to_vec());
+        let numbers = columns.pop();
+        let without_last = |schema: &Schema| {
+            let mut fields = schema.fields.clone();
+            fields.pop();
+            Arc::new(Schema { fields })
+        };
+        let block = Block::new(without_last(block.schema()), columns, rows);
+        let mut columns = mapping.columns.map(&block, &without_last(wanted))?.columns().to_vec();
+        columns.extend(numbers);
+        Ok(Block::new(wanted.clone(), columns, rows))
     }
 }
 
@@ -152,9 +174,7 @@ impl TableScan for MappedScan {
         let morsel = Morsel { first: morsel.first & ((1 << ROW_BITS) - 1), ..morsel };
         match &run.mapping {
             None => run.scan(self).read(morsel, consume),
-            Some(mapping) => {
-                run.scan(self).read(morsel, &mut |block| consume(mapping.columns.map(&block, &self.request.schema)?))
-            }
+            Some(mapping) => run.scan(self).read(morsel, &mut |block| consume(self.mapped(mapping, block)?)),
         }
     }
 }

@@ -9,6 +9,7 @@ use squall_runtime::profile_events::count;
 use squall_runtime::{Pieces, ProfileEvent};
 use squall_types::{Block, Error, ErrorCode, Result};
 
+use super::deleted_rows::{Deletion, Deletions};
 use super::insertion::{concat, new_part};
 use super::merge_control::{BackgroundTurn, MergeHold, MergeLock, locked};
 use super::merge_selection::{BASE, Candidate, MergeLimits, select};
@@ -19,8 +20,8 @@ use super::part_writer::{PartExtras, UnwrittenPart, write_part};
 use super::ttl::TtlTurn;
 use super::ttl_range::TtlWork;
 use super::ttl_selection::{Expiring, select_due, select_expired};
-use super::{MergeTree, PartSet};
-use crate::catalog::PartExchange;
+use super::{MergeTree, PartSet, live_rows};
+use crate::catalog::{NewDeletion, PartExchange};
 use crate::part_event::{PartEvent, PartEventKind};
 use crate::table::{Claim, InsertWriter, Insertion, Morsel, PartMerge, PartWork, TableScan};
 
@@ -164,7 +165,7 @@ impl MergeTree {
             result: name.to_string().into(),
             partition_id: name.partition_id,
             parts: parts.iter().map(|part| part.file.name.clone()).collect(),
-            rows: parts.iter().map(|part| part.rows).sum(),
+            rows: live_rows(&parts, &self.parts.load().deletions),
             bytes: parts.iter().map(|part| part.file.bytes).sum(),
             progress,
         })
@@ -377,11 +378,25 @@ impl MergeTree {
         names.iter().map(find).collect()
     }
 
-    /// Shows an exchange that is committed.
-    pub(super) fn show_exchange(&self, old: &[Arc<Part>], new: &[Arc<Part>]) {
+    /// Shows an exchange that is committed, and which rows of other parts are deleted from now on.
+    pub(super) fn show_exchange(&self, old: &[Arc<Part>], new: &[Arc<Part>], deleted: &[(Arc<Part>, Arc<Deletion>)]) {
         new.iter().for_each(|part| part.settle());
-        self.parts.rcu(|set| PartSet::new(replaced(&set.parts, old, new), &self.identity));
+        let mut gone = Vec::new();
+        self.parts.rcu(|set| {
+            let mut deletions = Deletions::clone(&set.deletions);
+            gone = old.iter().filter_map(|part| deletions.of(&part.file.name).cloned()).collect();
+            deletions.retain(|name| !old.iter().any(|part| *part.file.name == *name));
+            for (part, deletion) in deleted {
+                gone.extend(deletions.of(&part.file.name).cloned());
+                deletions.insert(part.file.name.clone(), deletion.clone());
+            }
+            PartSet::new(replaced(&set.parts, old, new), &self.identity, &Arc::new(deletions))
+        });
         old.iter().for_each(|part| part.retire());
+        for (_, deletion) in deleted {
+            self.directory.settle(&deletion.path);
+        }
+        gone.iter().for_each(|deletion| self.directory.remove(&deletion.path));
         new.iter().for_each(|part| part.let_go());
         self.merging.note_change();
         if old.is_empty() {
@@ -395,16 +410,54 @@ impl MergeTree {
     /// # Errors
     /// As of [`Catalog::exchange_parts`](crate::catalog::Catalog::exchange_parts). Where the outcome is in doubt, the files of both stay.
     pub(super) fn replace_parts(&self, old: &[Arc<Part>], new: &[Arc<Part>], needless: &[String]) -> Result<()> {
+        // None is added to parts that are locked, and of those that go as they are it does not matter.
+        self.replace_and_delete(old, new, needless, &[], &self.parts.load().deletions)
+    }
+
+    /// The same, with rows of other parts that are deleted in the same commit. `seen` are the rows that were known to be deleted.
+    ///
+    /// # Errors
+    /// As [`replace_parts`](Self::replace_parts), also where others were deleted meanwhile.
+    pub(super) fn replace_and_delete(
+        &self,
+        old: &[Arc<Part>],
+        new: &[Arc<Part>],
+        needless: &[String],
+        deleted: &[(Arc<Part>, Arc<Deletion>)],
+        seen: &Deletions,
+    ) -> Result<()> {
         let recorded: Vec<_> = new.iter().map(|part| new_part(part)).collect();
         let names: Vec<Arc<str>> = old.iter().map(|part| part.file.name.clone()).collect();
-        let exchange = PartExchange { old: &names, new: &recorded, needless_files: needless };
-        let publish = || self.show_exchange(old, new);
+        let deletions: Vec<NewDeletion> = deleted.iter().map(|(part, deletion)| deletion_record(part, deletion, seen)).collect();
+        let old_deletions: Vec<Option<String>> = old.iter().map(|part| seen.of(&part.file.name).map(|known| known.name())).collect();
+        let exchange = PartExchange {
+            old: &names,
+            old_deletions: &old_deletions,
+            new: &recorded,
+            deletions: &deletions,
+            needless_files: needless,
+        };
+        let publish = || self.show_exchange(old, new, deleted);
         self.catalog.exchange_parts(&[(self.table_id, exchange)], publish).inspect_err(|error| {
             if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {
                 // The catalog may list them after all: the next start finds out.
                 new.iter().for_each(|part| part.keep_in_doubt());
+            } else {
+                deleted.iter().for_each(|(_, deletion)| self.directory.remove_uncommitted(&deletion.path));
             }
         })
+    }
+}
+
+/// A deletion as the catalog records it.
+fn deletion_record(part: &Part, deletion: &Deletion, seen: &Deletions) -> NewDeletion {
+    NewDeletion {
+        part: part.file.name.clone(),
+        path: deletion.name(),
+        former: seen.of(&part.file.name).map(|former| former.name()),
+        rows: deletion.rows.rows() as i64,
+        bytes: deletion.bytes as i64,
+        footer_bytes: deletion.footer_bytes as i64,
     }
 }
 
@@ -484,7 +537,7 @@ impl Insertion for Replacement {
         let new: Vec<Arc<Part>> = self.new.get().map(|unwritten| unwritten.part.clone()).into_iter().collect();
         self.new.get().map_or(Ok(()), UnwrittenPart::wait)?;
         // Parts go only if all of their rows were read, and where each row stays, all of them are there.
-        let rows: u64 = self.old.iter().map(|part| part.rows).sum();
+        let rows = live_rows(&self.old, &self.table.parts.load().deletions);
         let made: u64 = new.iter().map(|part| part.rows).sum();
         let read = self.progress.rows_read.load(Ordering::Acquire);
         let expired = self.progress.rows_expired.load(Ordering::Acquire);

@@ -8,7 +8,7 @@ use arrow_array::ArrayRef;
 use squall_runtime::Pieces;
 use squall_types::{Block, Result};
 
-use super::MergeTree;
+use super::deleted_rows::Deletions;
 use super::insertion::concat;
 use super::merge::MergeProgress;
 use super::merge_rule::{MergeFor, MergeRule};
@@ -20,6 +20,7 @@ use super::part_writer::{UnwrittenPart, own_rows, write_encoded};
 use super::projection_builder::ProjectionBuilder;
 use super::ttl::{TtlStage, TtlTurn};
 use super::whole_keys::{WholeKeys, keys};
+use super::{MergeTree, live_rows};
 
 /// A row group ends at so many bytes in memory, however few its rows are.
 const GROUP_BYTES_MAX: usize = 256 << 20;
@@ -37,18 +38,22 @@ pub(super) async fn write_merged(
     turn: Option<TtlTurn>,
     progress: &MergeProgress,
 ) -> Result<Option<UnwrittenPart>> {
+    // None is added while its parts are locked.
+    let set = table.parts.load_full();
+    let deletions = &*set.deletions;
     if let Some(turn) = &turn
         && parts.iter().all(|part| table.has_expired(part, turn.now))
     {
-        let rows = parts.iter().map(|part| part.rows).sum();
+        let rows = live_rows(parts, deletions);
         progress.rows_read.store(rows, Ordering::Relaxed);
         progress.rows_expired.store(rows, Ordering::Relaxed);
         return Ok(None);
     }
     let mut pieces = Pieces::begin();
-    let keeps_rows = table.rule.is_none() && turn.is_none();
+    let is_whole = parts.iter().all(|part| deletions.of(&part.file.name).is_none());
+    let keeps_rows = table.rule.is_none() && turn.is_none() && is_whole;
     let projections = ProjectionBuilder::of_merge(table, parts, name, keeps_rows);
-    let Some((encoded, arrays)) = merge_rows(table, name, parts, turn, projections, progress, &mut pieces).await?
+    let Some((encoded, arrays)) = merge_rows(table, name, (parts, deletions), turn, projections, progress, &mut pieces).await?
     else {
         return Ok(None);
     };
@@ -63,13 +68,13 @@ pub(super) async fn write_merged(
 pub(super) async fn merge_rows(
     table: &Arc<MergeTree>,
     name: &PartName,
-    parts: &[Arc<Part>],
+    (parts, deletions): (&[Arc<Part>], &Deletions),
     turn: Option<TtlTurn>,
     projections: Vec<ProjectionBuilder>,
     progress: &MergeProgress,
     pieces: &mut Pieces,
 ) -> Result<Option<(EncodedPart, Vec<Vec<ArrayRef>>)>> {
-    let mut rows = MergedRows::new(table, parts)?;
+    let mut rows = MergedRows::new(table, parts, deletions)?;
     let mut stage = turn.as_ref().map(|turn| TtlStage::new(table, turn));
     let mut groups = RowGroups {
         table: table.clone(),

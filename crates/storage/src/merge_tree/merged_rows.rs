@@ -14,9 +14,10 @@ use squall_types::gather::take;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema};
 
 use super::MergeTree;
+use super::deleted_rows::{Deletion, Deletions};
 use super::insertion::concat;
 use super::mapped_scan::Mapping;
-use super::merge_rule::MergeRule;
+use super::merge_rule::{MergeRule, taken};
 use super::part::{Part, corrupted};
 use super::sorting::{SortedKeys, sorted_positions};
 use crate::column_mapping::Source;
@@ -41,12 +42,15 @@ struct Cursor {
 }
 
 impl MergedRows {
-    /// Those of some parts of a table, which are in the order of their inserts.
+    /// Those of some parts of a table, which are in the order of their inserts, but for rows that are deleted.
     ///
     /// # Errors
     /// Where a part's columns cannot become the table's.
-    pub(super) fn new(table: &Arc<MergeTree>, parts: &[Arc<Part>]) -> Result<Self> {
-        let cursor = |part: &Arc<Part>| Ok(Cursor { rows: PartRows::new(table, part)?, batch: None, taken: 0 });
+    pub(super) fn new(table: &Arc<MergeTree>, parts: &[Arc<Part>], deletions: &Deletions) -> Result<Self> {
+        let cursor = |part: &Arc<Part>| {
+            let deletion = deletions.of(&part.file.name).cloned();
+            Ok(Cursor { rows: PartRows::new(table, part, deletion)?, batch: None, taken: 0 })
+        };
         Ok(Self { table: table.clone(), cursors: parts.iter().map(cursor).collect::<Result<_>>()? })
     }
 
@@ -164,10 +168,13 @@ struct PartRows {
     /// Whether the values that keys are computed of were cast since the part was written, which may have changed their order: then all of
     /// its rows are one batch.
     is_sorted_anew: bool,
+    /// Rows that are deleted, and how many rows were read so far.
+    deletion: Option<Arc<Deletion>>,
+    read: usize,
 }
 
 impl PartRows {
-    fn new(table: &Arc<MergeTree>, part: &Arc<Part>) -> Result<Self> {
+    fn new(table: &Arc<MergeTree>, part: &Arc<Part>, deletion: Option<Arc<Deletion>>) -> Result<Self> {
         let identity = &table.identity;
         let mapping = match part.schema.is_like(&table.schema) {
             true => None,
@@ -203,6 +210,8 @@ impl PartRows {
             readers: Vec::new(),
             left: 0,
             is_sorted_anew,
+            deletion,
+            read: 0,
         })
     }
 
@@ -223,6 +232,21 @@ impl PartRows {
     }
 
     async fn next_batch(&mut self, pieces: &mut Pieces) -> Result<Option<Block>> {
+        loop {
+            let Some(block) = self.next_read(pieces).await? else { return Ok(None) };
+            let (first, rows) = (self.read, block.rows());
+            self.read += rows;
+            let Some(deletion) = &self.deletion else { return Ok(Some(block)) };
+            let left = deletion.rows.left(first..first + rows).flatten().map(|row| (row - first) as u32);
+            let block = taken(&block, left.collect(), pieces).await?;
+            if !block.is_empty() {
+                return Ok(Some(block));
+            }
+        }
+    }
+
+    /// The next rows, those that are deleted among them.
+    async fn next_read(&mut self, pieces: &mut Pieces) -> Result<Option<Block>> {
         while self.left == 0 {
             let Some(group) = self.part.description.row_groups.get(self.row_group) else { return Ok(None) };
             let rows = group.rows;

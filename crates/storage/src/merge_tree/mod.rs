@@ -1,10 +1,12 @@
 //! The engine `MergeTree`: parts of rows sorted by the key, in Parquet files that the catalog lists. Parts are merged
 //! where somebody asks for it; who and when is the caller's business.
 
+mod applied;
 mod backup;
 mod chunk_decoder;
 mod cold_scan;
 mod column_chunk;
+mod deleted_rows;
 mod detached;
 mod dictionary_chunk;
 mod final_scan;
@@ -84,6 +86,7 @@ use crate::table::{
     TableScan,
 };
 use crate::table_record::TableRecord;
+use deleted_rows::Deletions;
 use final_scan::FinalTable;
 use merge_control::MergeControl;
 pub(crate) use merge_kind::is_merge_tree;
@@ -118,7 +121,7 @@ pub(crate) use rewrite::PartRewriting;
 pub(crate) use settings::MergeTreeSettings;
 pub use settings::merge_tree_settings;
 pub use skip_index::implicit_indices;
-pub(crate) use table_directory::{DETACHED, TEMPORARY};
+pub(crate) use table_directory::{DELETION, DETACHED, TEMPORARY};
 pub use ttl_selection::{Expiring, select_due, select_expired};
 
 /// A table through its whole life: what its parts are now, and where new ones go.
@@ -165,6 +168,8 @@ struct PartSet {
     bytes: u64,
     /// The parts of the partition that has most.
     fullest: usize,
+    /// Rows of them that are deleted.
+    deletions: Arc<Deletions>,
     /// `column_range` of each column, once somebody asked.
     ranges: Vec<OnceLock<Option<(Value, Value)>>>,
     /// What `ranges` are counted by.
@@ -172,12 +177,14 @@ struct PartSet {
 }
 
 impl PartSet {
-    fn new(parts: Vec<Arc<Part>>, identity: &Arc<TableIdentity>) -> Self {
+    /// Of parts but for those of their rows that are deleted.
+    fn new(parts: Vec<Arc<Part>>, identity: &Arc<TableIdentity>, deletions: &Arc<Deletions>) -> Self {
         let mut of_partitions: HashMap<&str, usize> = HashMap::new();
         parts.iter().for_each(|part| *of_partitions.entry(&part.file.partition_id).or_default() += 1);
         Self {
             fullest: of_partitions.into_values().max().unwrap_or(0),
-            rows: parts.iter().map(|part| part.rows).sum(),
+            rows: live_rows(&parts, deletions),
+            deletions: deletions.clone(),
             is_counted: parts.iter().all(|part| !part.description.row_groups.is_empty()),
             bytes: parts.iter().map(|part| part.file.bytes).sum(),
             ranges: (0..identity.stored.len()).map(|_| OnceLock::new()).collect(),
@@ -188,6 +195,10 @@ impl PartSet {
 
     fn range(&self, column: usize) -> Option<(Value, Value)> {
         let find = || {
+            if self.parts.iter().any(|part| self.deletions.of(&part.file.name).is_some()) {
+                // The rows that the bounds are of may be deleted.
+                return None;
+            }
             let mut hull: Option<crate::key_condition::ValueRange> = None;
             for part in &self.parts {
                 let (range, is_exact) = part.range(self.identity.as_ref()?, column);
@@ -200,6 +211,11 @@ impl PartSet {
         };
         self.ranges.get(column)?.get_or_init(find).clone()
     }
+}
+
+/// The rows of parts that are not deleted.
+fn live_rows(parts: &[Arc<Part>], deletions: &Deletions) -> u64 {
+    parts.iter().map(|part| part.rows.saturating_sub(deletions.rows_of(&part.file.name))).sum()
 }
 
 impl std::fmt::Debug for MergeTree {
@@ -319,6 +335,7 @@ impl MergeTree {
         let directory = Arc::new(TableDirectory::new(directory, catalog.clone()));
         let began = Instant::now();
         let mut parts = Vec::with_capacity(stored.len());
+        let mut deletions = Deletions::default();
         let mut last_block = 0;
         for part in stored {
             let own = schemas.of(part.schema).unwrap_or_else(|| schema.clone());
@@ -331,6 +348,16 @@ impl MergeTree {
                 partition_id: part.partition_id,
                 bytes: part.bytes,
             };
+            let deletion = part.deletions.as_ref().map(|name| directory.read_deletion(name)).transpose();
+            let description = match deletion {
+                Ok(None) => description,
+                Ok(Some(deletion)) => {
+                    deletions.insert(file.name.clone(), Arc::new(deletion));
+                    description
+                }
+                // Without it rows would come back that were deleted.
+                Err(error) => Err(error),
+            };
             parts.push(Arc::new(Part::open(file, description, own, cache.clone(), directory.clone())));
         }
         count(ProfileEvent::LoadedDataParts, parts.len() as u64);
@@ -339,7 +366,7 @@ impl MergeTree {
             tracing::error!(part = %part.file.name, path = %part.file.path.display(),
                 "a part cannot be read, and queries that need it fail; ALTER TABLE … DETACH PART sets it aside");
         }
-        let parts = PartSet::new(parts, &identity);
+        let parts = PartSet::new(parts, &identity, &Arc::new(deletions));
         let projections = Projection::all(&Parent {
             table_id,
             identity: &identity,
@@ -475,8 +502,9 @@ impl MergeTree {
     /// Lets go of all parts: TRUNCATE and DROP, after the catalog did. Their files go when no scan reads them any more.
     pub(crate) fn retire_parts(&self) {
         self.merging.cancel();
-        let old = self.parts.swap(Arc::new(PartSet::new(Vec::new(), &self.identity)));
+        let old = self.parts.swap(Arc::new(PartSet::new(Vec::new(), &self.identity, &Arc::default())));
         old.parts.iter().for_each(|part| part.retire());
+        old.deletions.paths().for_each(|path| self.directory.remove(path));
     }
 
     /// DROP, after the catalog did, which refuses commits of inserts under way.
@@ -520,7 +548,7 @@ impl MergeTree {
         new.iter().for_each(|part| part.settle());
         self.parts.rcu(|set| {
             let parts = set.parts.iter().chain(&new).cloned().collect();
-            PartSet::new(parts, &self.identity)
+            PartSet::new(parts, &self.identity, &set.deletions)
         });
         // Only now: until a block is visible no merge may reach over it.
         new.iter().for_each(|part| part.let_go());
@@ -556,7 +584,7 @@ impl MergeTreeTable {
 
     /// The rows of one part.
     fn of_part(&self, part: &Arc<Part>) -> Self {
-        let parts = PartSet::new(vec![part.clone()], &self.live.identity);
+        let parts = PartSet::new(vec![part.clone()], &self.live.identity, &self.parts.deletions);
         Self { parts: Arc::new(parts), ..self.whole() }
     }
 }
@@ -621,7 +649,7 @@ impl MergeTreeTable {
             let by_partition = left.file.partition_id.cmp(&right.file.partition_id);
             by_partition.then_with(|| first_block(left).cmp(&first_block(right)))
         });
-        let parts = Arc::new(PartSet::new(parts, &self.live.identity));
+        let parts = Arc::new(PartSet::new(parts, &self.live.identity, &self.parts.deletions));
         Self { parts, ..self.whole() }.scan(request)
     }
 }
@@ -640,7 +668,7 @@ impl Table for MergeTreeTable {
             // What is not described cannot be left out.
             return Err(failure.clone());
         }
-        let segments = pruning::select(&self.live, &self.parts.parts, predicate.as_ref())?;
+        let segments = pruning::select(&self.live, &self.parts, predicate.as_ref())?;
         let granularity = self.live.settings.index_granularity as u64;
         count(ProfileEvent::SelectedPartsTotal, self.parts.parts.len() as u64);
         let marks = self.parts.parts.iter().map(|part| part.rows.div_ceil(granularity)).sum();
@@ -657,7 +685,7 @@ impl Table for MergeTreeTable {
 
     fn index_analysis(&self, request: &ScanRequest) -> Result<Option<IndexAnalysis>> {
         let predicate = request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns));
-        index_use::analyze(&self.live, &self.parts.parts, predicate.as_ref(), &request.skip_indexes).map(Some)
+        index_use::analyze(&self.live, &self.parts, predicate.as_ref(), &request.skip_indexes).map(Some)
     }
 
     fn check_index_is_used(&self, request: &ScanRequest, settings: &Settings) -> Result<()> {
@@ -708,6 +736,7 @@ impl Table for MergeTreeTable {
             ttl: self.live.part_ttl(part),
             codec: self.live.codec_of(part),
             times: time_column.and_then(|column| times(identity, part, column)),
+            deleted_rows: self.parts.deletions.rows_of(&part.file.name),
         };
         self.parts.parts.iter().map(info).collect()
     }

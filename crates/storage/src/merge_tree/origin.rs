@@ -29,10 +29,12 @@ enum Origin {
     PartDataVersion,
     DiskName,
     SampleFactor,
+    /// The row's number within the part, which is the only one that differs from row to row.
+    PartOffset,
 }
 
 impl Origin {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Part,
         Self::PartitionId,
         Self::PartitionValue,
@@ -40,6 +42,7 @@ impl Origin {
         Self::PartDataVersion,
         Self::DiskName,
         Self::SampleFactor,
+        Self::PartOffset,
     ];
 
     fn name(self) -> &'static str {
@@ -51,6 +54,7 @@ impl Origin {
             Self::PartDataVersion => "_part_data_version",
             Self::DiskName => "_disk_name",
             Self::SampleFactor => "_sample_factor",
+            Self::PartOffset => "_part_offset",
         }
     }
 
@@ -58,7 +62,7 @@ impl Origin {
     fn data_type(self, table: &MergeTreeTable) -> Option<DataType> {
         Some(match self {
             Self::Part | Self::PartitionId | Self::DiskName => DataType::LowCardinality(Arc::new(DataType::String)),
-            Self::PartIndex | Self::PartDataVersion => DataType::UInt64,
+            Self::PartIndex | Self::PartDataVersion | Self::PartOffset => DataType::UInt64,
             Self::SampleFactor => DataType::Float64,
             Self::PartitionValue => {
                 let keys = &table.live.identity.definition.partition_key;
@@ -69,9 +73,10 @@ impl Origin {
         })
     }
 
-    /// Its value in a part.
-    fn value(self, table: &MergeTreeTable, part: &Part, number: usize) -> Result<Value> {
-        Ok(match self {
+    /// Its value in a part; `None` where each row has its own.
+    fn value(self, table: &MergeTreeTable, part: &Part, number: usize) -> Result<Option<Value>> {
+        Ok(Some(match self {
+            Self::PartOffset => return Ok(None),
             Self::Part => Value::string(&*part.file.name),
             Self::PartitionId => Value::string(&*part.file.partition_id),
             Self::PartIndex => Value::UInt64(number as u64),
@@ -83,7 +88,7 @@ impl Origin {
                 let values = keys.iter().map(|key| partition_value(table, part, &key.expression));
                 Value::Tuple(values.collect::<Result<Vec<_>>>()?.into())
             }
-        })
+        }))
     }
 }
 
@@ -171,7 +176,16 @@ impl Table for PartColumns {
         }
         let stored: Vec<usize> = request.columns.iter().copied().filter(is_own).collect();
         let fields = request.columns.iter().zip(&request.schema.fields).filter(|(column, _)| is_own(column));
-        let schema = Arc::new(Schema { fields: fields.map(|(_, field)| field.clone()).collect() });
+        let mut fields: Vec<_> = fields.map(|(_, field)| field.clone()).collect();
+        let is_number = |column: &usize| {
+            let origin = column.checked_sub(own).and_then(|at| self.origins.get(at));
+            matches!(origin, Some(Origin::PartOffset))
+        };
+        let row_numbers = request.columns.iter().any(is_number);
+        if row_numbers {
+            fields.push((Origin::PartOffset.name().into(), DataType::UInt64));
+        }
+        let schema = Arc::new(Schema { fields });
         let mut parts = Vec::with_capacity(self.table.parts.parts.len());
         for (number, part) in self.table.parts.parts.iter().enumerate() {
             let mut columns = Vec::with_capacity(request.columns.len());
@@ -180,21 +194,31 @@ impl Table for PartColumns {
             for (column, (_, data_type)) in request.columns.iter().zip(&request.schema.fields) {
                 if is_own(column) {
                     places.push(Expression::column(at, data_type));
-                    columns.push(None);
+                    columns.push(PlaceInPart::Read(at));
                     at += 1;
                     continue;
                 }
                 let origin = self.origins.get(column - own).ok_or_else(|| Error::logical("no such column"))?;
-                let value = origin.value(&self.table, part, number)?;
+                let Some(value) = origin.value(&self.table, part, number)? else {
+                    places.push(Expression::column(stored.len(), data_type));
+                    columns.push(PlaceInPart::Read(stored.len()));
+                    continue;
+                };
                 places.push(Expression::Constant { value: value.clone(), data_type: data_type.clone() });
-                columns.push(Some((value, data_type.clone())));
+                columns.push(PlaceInPart::Constant(value, data_type.clone()));
             }
             // In a part the virtual columns are constants, which may leave out the part as a whole.
             let predicate = request.predicate.as_ref().map(|predicate| predicate.substitute(&places));
             if predicate.as_ref().is_some_and(never_holds) {
                 continue;
             }
-            let request = ScanRequest { columns: stored.clone(), schema: schema.clone(), predicate, ..request.clone() };
+            let request = ScanRequest {
+                columns: stored.clone(),
+                schema: schema.clone(),
+                predicate,
+                row_numbers,
+                ..request.clone()
+            };
             parts.push((self.table.of_part(part).scan(&request)?, columns));
         }
         Ok(Arc::new(PartScan { parts, schema: request.schema.clone(), part: AtomicUsize::new(0) }))
@@ -236,11 +260,16 @@ fn never_holds(condition: &Expression) -> bool {
         && evaluate(condition, &row, &[]).is_ok_and(|value| value.value(0).as_f64().is_none_or(|value| value == 0.0))
 }
 
-/// The constants of a part's virtual columns, in the places of the request's columns.
-type PartConstants = Vec<Option<(Value, DataType)>>;
+/// Where a column of the request comes from in a part.
+enum PlaceInPart {
+    /// It is one of those that are read.
+    Read(usize),
+    /// It is the same in all rows.
+    Constant(Value, DataType),
+}
 
 struct PartScan {
-    parts: Vec<(Arc<dyn TableScan>, PartConstants)>,
+    parts: Vec<(Arc<dyn TableScan>, Vec<PlaceInPart>)>,
     schema: Arc<Schema>,
     /// The part that is claimed from.
     part: AtomicUsize,
@@ -277,14 +306,15 @@ impl TableScan for PartScan {
 
     fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
         let part = (morsel.first >> PART_BITS) as usize;
-        let Some((scan, constants)) = self.parts.get(part) else { return Err(Error::logical("no such part")) };
+        let Some((scan, places)) = self.parts.get(part) else { return Err(Error::logical("no such part")) };
         let morsel = Morsel { first: morsel.first & ((1 << PART_BITS) - 1), rows: morsel.rows };
         scan.read(morsel, &mut |block| {
-            let rows = block.rows();
-            let mut own = block.columns().iter();
-            let columns = constants.iter().map(|constant| match constant {
-                Some((value, data_type)) => Column::constant(data_type.clone(), value, rows),
-                None => own.next().cloned().ok_or_else(|| Error::logical("a column of a part is missing")),
+            let (rows, read) = (block.rows(), block.columns());
+            let columns = places.iter().map(|place| match place {
+                PlaceInPart::Constant(value, data_type) => Column::constant(data_type.clone(), value, rows),
+                PlaceInPart::Read(at) => {
+                    read.get(*at).cloned().ok_or_else(|| Error::logical("a column of a part is missing"))
+                }
             });
             consume(Block::new(self.schema.clone(), columns.collect::<Result<_>>()?, rows))
         })

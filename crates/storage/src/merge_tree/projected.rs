@@ -17,7 +17,9 @@ impl MergeTreeTable {
         let own = self.live.projections.iter().find(|own| std::ptr::eq(&*own.bound, projection))?;
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for part in &self.parts.parts {
-            match own.of_part(part).filter(|part| part.failure().is_none()) {
+            // What it has is of rows that are deleted, too.
+            let is_whole = self.parts.deletions.of(&part.file.name).is_none();
+            match own.of_part(part).filter(|part| is_whole && part.failure().is_none()) {
                 Some(of_projection) => with.push(of_projection),
                 None => without.push(part.clone()),
             }
@@ -26,11 +28,11 @@ impl MergeTreeTable {
         let rows = Self {
             name: self.name.clone(),
             live: own.table.clone(),
-            parts: Arc::new(PartSet::new(with, &own.table.identity)),
+            parts: Arc::new(PartSet::new(with, &own.table.identity, &Arc::default())),
             projection: Some(own.bound.name.clone()),
         };
         let rest = (!without.is_empty()).then(|| {
-            let parts = Arc::new(PartSet::new(without, &self.live.identity));
+            let parts = Arc::new(PartSet::new(without, &self.live.identity, &self.parts.deletions));
             table(Self { parts, ..self.whole() })
         });
         Some(Projected { rows: table(rows), rest })
@@ -38,7 +40,7 @@ impl MergeTreeTable {
 
     /// The granules that may have rows which meet a condition.
     pub(super) fn granules_selected(&self, condition: Option<&Expression>) -> Result<u64> {
-        Ok(pruning::selection(&pruning::select(&self.live, &self.parts.parts, condition)?).marks)
+        Ok(pruning::selection(&pruning::select(&self.live, &self.parts, condition)?).marks)
     }
 
     /// What each part has of the table's projections.

@@ -8,6 +8,7 @@ use squall_runtime::Pieces;
 use squall_types::{Block, Result};
 
 use super::MergeTree;
+use super::deleted_rows::Deletions;
 use super::merge::MergeProgress;
 use super::merged_part::merge_rows;
 use super::part::Part;
@@ -102,7 +103,7 @@ fn merged<'a>(
 ) -> Made<'a> {
     Box::pin(async move {
         let progress = MergeProgress::default();
-        let merged = merge_rows(table, name, parts, None, Vec::new(), &progress, pieces).await?;
+        let merged = merge_rows(table, name, (parts, &Deletions::default()), None, Vec::new(), &progress, pieces).await?;
         Ok(merged.map(|(encoded, _)| encoded))
     })
 }

@@ -11,10 +11,11 @@ use squall_runtime::profile_events::{Timed, count};
 use squall_runtime::{CurrentMetric, ProfileEvent};
 use squall_types::{DataType, Error, ErrorCode, Result, Rows, Settings, Value};
 
-use super::MergeTree;
+use super::deleted_rows::Deletions;
 use super::key_search::{is_searchable, rows_within};
 use super::part::Part;
 use super::partition;
+use super::{MergeTree, PartSet};
 use crate::key_condition::{Field, Interval, KeyCondition, ValueRange};
 use crate::table::ScanSelection;
 
@@ -29,7 +30,17 @@ pub(super) struct Segment {
 }
 
 /// The rows in which `predicate`, over the table's columns, can be true.
-pub(super) fn select(table: &MergeTree, parts: &[Arc<Part>], predicate: Option<&Expression>) -> Result<Vec<Segment>> {
+pub(super) fn select(table: &MergeTree, set: &PartSet, predicate: Option<&Expression>) -> Result<Vec<Segment>> {
+    let segments = select_of(table, &set.parts, predicate)?;
+    Ok(if set.deletions.is_empty() { segments } else { not_deleted(segments, &set.deletions) })
+}
+
+/// The same of parts as they were written.
+pub(super) fn select_of(
+    table: &MergeTree,
+    parts: &[Arc<Part>],
+    predicate: Option<&Expression>,
+) -> Result<Vec<Segment>> {
     let condition = predicate.map(|predicate| KeyCondition::new(predicate, &table.pruning_keys));
     let condition = condition.filter(|condition| !condition.is_unknown());
     let leading = condition.as_ref().and_then(|condition| LeadingKey::of(table, condition));
@@ -60,6 +71,26 @@ pub(super) fn select(table: &MergeTree, parts: &[Arc<Part>], predicate: Option<&
     }
     segments.retain(|segment| segment.rows > 0);
     Ok(segments)
+}
+
+/// The segments but for rows that are deleted.
+pub(super) fn not_deleted(segments: Vec<Segment>, deletions: &Deletions) -> Vec<Segment> {
+    let mut left = Vec::with_capacity(segments.len());
+    for segment in segments {
+        let Some(deletion) = deletions.of(&segment.part.file.name) else {
+            left.push(segment);
+            continue;
+        };
+        let before = segment.part.description.row_groups.iter().take(segment.row_group);
+        let first = before.map(|group| group.rows).sum::<usize>();
+        let start = first + segment.offset;
+        left.extend(deletion.rows.left(start..start + segment.rows).map(|rows| Segment {
+            offset: rows.start - first,
+            rows: rows.len(),
+            ..segment.clone()
+        }));
+    }
+    left
 }
 
 /// The values of the partition key in a part, where its id tells them.

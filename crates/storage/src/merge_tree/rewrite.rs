@@ -8,6 +8,7 @@ use squall_planner::{ColumnDescription, TableMetadata, named_like};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::merge::ReplacementWriter;
+use super::deleted_rows::DeletedRows;
 use super::merge_control::MergeLock;
 use super::part::Part;
 use super::part_name::PartName;
@@ -17,6 +18,11 @@ use super::{MergeTree, MergeTreeTable, PartSelection, PartSet};
 use crate::identity::TableName;
 use crate::part_event::PartEventKind;
 use crate::table::{InsertWriter, Insertion, ScanRequest, Table, TableScan};
+
+/// Rows that are left between two that are deleted, on average, where these are many.
+const CRUMB_ROWS: u64 = 256;
+/// So many runs of deleted rows do not matter.
+const RUNS_ALWAYS: u64 = 256;
 
 /// For each part that a query was run over, the new one; nothing where no row is left of it.
 type Written = Vec<(Arc<Part>, Option<UnwrittenPart>)>;
@@ -28,6 +34,8 @@ pub(crate) struct PartRewriting {
     done: Arc<Mutex<Written>>,
     /// What new parts get beside their rows.
     extras: PartExtras,
+    /// Rows of parts that stay.
+    deleted: Vec<(Arc<Part>, DeletedRows)>,
     lock: Arc<MergeLock>,
 }
 
@@ -138,15 +146,38 @@ impl MergeTree {
         if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
             return Err(failure.clone());
         }
-        Ok(PartRewriting { table: self.clone(), parts, done: Arc::default(), extras: self.extras(), lock })
+        Ok(PartRewriting { table: self.clone(), parts, done: Arc::default(), extras: self.extras(), deleted: Vec::new(), lock })
     }
 }
 
 impl PartRewriting {
+    /// All parts as one table, to find the rows of it that are to be deleted.
+    pub(crate) fn source(&self, name: &Arc<TableName>) -> Arc<dyn Table> {
+        let deletions = &self.table.parts.load().deletions;
+        let parts = Arc::new(PartSet::new(self.parts.clone(), &self.table.identity, deletions));
+        Arc::new(MergeTreeTable { name: name.clone(), live: self.table.clone(), parts, projection: None })
+    }
+
+    /// Has the commit delete rows of the part of a number, by their positions; `false` where these are so many, or so scattered, that the part is better
+    /// written without them.
+    pub(crate) fn delete(&mut self, part: usize, positions: Vec<u32>) -> bool {
+        let Some(part) = self.parts.get(part) else { return false };
+        let known = self.table.parts.load();
+        let mut rows = DeletedRows::of_positions(positions);
+        if let Some(before) = known.deletions.of(&part.file.name) {
+            rows = rows.with(&before.rows);
+        }
+        let is_sparse = may_stay(&rows, part.rows);
+        if is_sparse {
+            self.deleted.push((part.clone(), rows));
+        }
+        is_sparse
+    }
+
     /// The parts, each as a table to read and one to write what becomes of it.
     pub(crate) fn pieces(&self, name: &Arc<TableName>) -> Vec<(Arc<dyn Table>, Arc<dyn Table>)> {
         let piece = |part: &Arc<Part>| {
-            let parts = Arc::new(PartSet::new(vec![part.clone()], &self.table.identity));
+            let parts = Arc::new(PartSet::new(vec![part.clone()], &self.table.identity, &self.table.parts.load().deletions));
             let source: Arc<dyn Table> =
                 Arc::new(MergeTreeTable { name: name.clone(), live: self.table.clone(), parts, projection: None });
             let target = Target {
@@ -168,15 +199,28 @@ impl PartRewriting {
     /// `NO_SUCH_DATA_PART` where one of them was dropped meanwhile, and where the catalog cannot be written.
     pub(crate) fn commit(self) -> Result<()> {
         let done = std::mem::take(&mut *self.done.lock());
-        if done.is_empty() {
+        let Self { table, deleted, lock: _lock, .. } = self;
+        if done.is_empty() && deleted.is_empty() {
             return Ok(());
         }
+        let written = |(part, rows): (Arc<Part>, DeletedRows)| {
+            let deletion = table.directory.write_deletion(rows, &part.file.path)?;
+            Ok((part, Arc::new(deletion)))
+        };
+        let deleted = deleted.into_iter().map(written).collect::<Result<Vec<_>>>()?;
         let (old, new): (Vec<_>, Vec<_>) = done.into_iter().unzip();
         let new: Vec<Arc<Part>> = new.into_iter().flatten().map(|unwritten| unwritten.part).collect();
-        self.table.replace_parts(&old, &new, &[])?;
-        new.iter().for_each(|part| self.table.note_part(part, PartEventKind::MutatePart));
+        let seen = table.parts.load_full();
+        table.replace_and_delete(&old, &new, &[], &deleted, &seen.deletions)?;
+        new.iter().for_each(|part| table.note_part(part, PartEventKind::MutatePart));
         Ok(())
     }
+}
+
+/// Whether a part of so many rows may stay as it is when these are deleted: the file is not mostly waste, and what is left are not crumbs,
+/// each of which a scan reads by itself.
+fn may_stay(deleted: &DeletedRows, rows: u64) -> bool {
+    deleted.rows() * 2 <= rows && deleted.runs() as u64 <= (rows / CRUMB_ROWS).max(RUNS_ALWAYS)
 }
 
 /// Where the rows go that stand for a part's.

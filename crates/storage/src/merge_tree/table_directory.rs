@@ -6,15 +6,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use squall_types::Result;
+use uuid::Uuid;
 
+use super::deleted_rows::{DeletedRows, Deletion};
+use super::part::corrupted;
 use super::part_writer::write_error;
 use crate::catalog::Catalog;
-use crate::disk::{Disk, remove_file};
+use crate::disk::{Disk, read_all, remove_file};
 
 /// What the names of files begin with that are not committed.
 pub(crate) const TEMPORARY: &str = "tmp_insert_";
 /// The folder of parts that are no longer, or not yet, the table's.
 pub(crate) const DETACHED: &str = "detached";
+
+/// What the names of files begin with that tell which rows of a part are deleted.
+pub(crate) const DELETION: &str = "delete-";
+
+/// The length of a Parquet file's footer, which stands before its last eight bytes.
+fn footer_bytes(file: &[u8]) -> u64 {
+    let tail = file.len().checked_sub(8).and_then(|at| file.get(at..)).and_then(|tail| tail.first_chunk());
+    tail.copied().map_or(0, u32::from_le_bytes).into()
+}
 
 /// A table's directory.
 pub(crate) struct TableDirectory {
@@ -61,6 +73,29 @@ impl TableDirectory {
             remove_file(&**self.disk(), &temporary);
             write_error(path, &error)
         })
+    }
+
+    /// Reads which rows of a part are deleted. Waits for the disk.
+    ///
+    /// # Errors
+    /// `CORRUPTED_DATA`.
+    pub(super) fn read_deletion(&self, name: &str) -> Result<Deletion> {
+        let path = self.path.join(name);
+        let bytes = read_all(&**self.disk(), &path).map_err(|error| corrupted(&path, error))?;
+        let (length, footer) = (bytes.len() as u64, footer_bytes(&bytes));
+        let (rows, _) = DeletedRows::decode(bytes)?;
+        Ok(Deletion { rows, path, bytes: length, footer_bytes: footer })
+    }
+
+    /// Writes which rows of a part are deleted, under the temporary name of a new file.
+    ///
+    /// # Errors
+    /// `NOT_ENOUGH_SPACE` and other failures to write.
+    pub(super) fn write_deletion(&self, rows: DeletedRows, part: &Path) -> Result<Deletion> {
+        let path = self.path.join(format!("{DELETION}{}.parquet", Uuid::new_v4()));
+        let bytes = rows.encode(&part.to_string_lossy())?;
+        self.write(&path, &bytes)?;
+        Ok(Deletion { rows, path, bytes: bytes.len() as u64, footer_bytes: footer_bytes(&bytes) })
     }
 
     /// Gives a file that is committed its own name. That need not be durable: whoever finds the temporary name of a part that the catalog

@@ -94,6 +94,7 @@ pub fn request(table: &dyn Table, names: &[&str], predicate: Option<Expression>)
         predicate,
         limit: None,
         skip_indexes: Default::default(),
+        row_numbers: false,
     }
 }
 
