@@ -220,3 +220,39 @@ def test_deleted_rows_are_not_read(start_server, lake):
     assert lake(server).execute(sql.format("lake.default.t")).fetchone() == expected
     server.query("OPTIMIZE TABLE t FINAL")
     assert lake(server).execute(sql.format("lake.default.t")).fetchone() == expected
+
+
+def writer(server):
+    """DuckDB with the server's folder as a lake that it may write to."""
+    connection = duckdb.connect()
+    for name in ("sqlite_scanner", "ducklake"):
+        folder = pathlib.Path(importlib.import_module(f"duckdb_extension_{name}").__file__).parent / "extensions"
+        connection.execute(f"LOAD '{next(folder.rglob('*.duckdb_extension'))}'")
+    connection.execute(f"ATTACH 'ducklake:sqlite:{server.data}/catalog.sqlite' AS lake (OVERRIDE_DATA_PATH true, DATA_PATH '{server.data}/data/')")
+    return connection
+
+
+def test_rows_that_duckdb_deletes_are_gone_within_a_second_and_for_good(start_server):
+    server = start_server(settings=QUIET)
+    server.query("CREATE TABLE t (a UInt32, s String) ENGINE = MergeTree ORDER BY a")
+    server.query("SYSTEM STOP MERGES t")
+    for first in (0, 1000):
+        server.query(f"INSERT INTO t SELECT number + {first}, toString(number) FROM numbers(1000)")
+    count = lambda: server.query("SELECT count(), sum(a) FROM t").split()
+    with writer(server) as duck:
+        # Few rows are named in the catalog, more in a file.
+        duck.execute("DELETE FROM lake.default.t WHERE a IN (7, 1500)")
+        wait_until(lambda: count() == ["1998", str(1999000 - 1507)], "two rows are gone")
+        duck.execute("DELETE FROM lake.default.t WHERE a BETWEEN 100 AND 199")
+        wait_until(lambda: count()[0] == "1898", "a hundred more are gone")
+        server.query("DELETE FROM t WHERE a = 8 OR a = 1501")
+        before = count()
+        assert before[0] == "1896"
+        assert duck.execute("SELECT count(*), sum(a) FROM lake.default.t").fetchone() == tuple(int(number) for number in before)
+    server.restart()
+    assert count() == before
+    server.query("SYSTEM START MERGES t")
+    server.query("OPTIMIZE TABLE t FINAL")
+    assert count() == before
+    server.restart()
+    assert count() == before

@@ -102,5 +102,13 @@ def test_deletes_of_many_rows_write_the_part_anew(start_server):
     assert masked(server) == 0 and server.query("SELECT count() FROM t").strip() == str(ROWS - (ROWS + 2) // 3)
     server.query("DELETE FROM t WHERE a BETWEEN 1000 AND 2000")
     assert masked(server) == 1
+    before = server.query(STATE)
+    server.query("ALTER TABLE t APPLY DELETED MASK")
+    assert masked(server) == 0 and server.query(STATE) == before
+    server.query("DELETE FROM t WHERE a = 2003 OR a = 2005")
+    assert masked(server) == 1
+    before = server.query(STATE)
+    server.query("OPTIMIZE TABLE t FINAL")
+    assert masked(server) == 0 and server.query(STATE) == before
     server.query("DELETE FROM t WHERE a > 10")
     assert masked(server) == 0 and server.query("SELECT count() FROM t").strip() == "7"

@@ -19,6 +19,8 @@ use crate::server::Server;
 
 /// How often tables are looked at.
 const TICK: Duration = Duration::from_millis(100);
+/// How often it is looked at what others who write to the lake have done.
+const LOOK: Duration = Duration::from_millis(500);
 /// Merges that run at once.
 const MERGES_MAX: usize = 4;
 /// With each merge that runs already, the next may take so many times fewer bytes: a large one never keeps small ones waiting.
@@ -145,11 +147,20 @@ impl Drop for Shown<'_> {
 /// Merges parts until the server stops.
 pub(crate) async fn merge_in_background(server: Arc<Server>) {
     let mut running: JoinSet<()> = JoinSet::new();
+    let mut looked = Instant::now();
     loop {
         tokio::select! {
             () = tokio::time::sleep(TICK) => {}
             Some(_) = running.join_next() => {}
             () = server.stopping() => break,
+        }
+        if looked.elapsed() >= LOOK {
+            let server = server.clone();
+            let looking = move || server.databases.look_for_others();
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(looking).await {
+                tracing::error!(%error, "what others do to the lake is not seen");
+            }
+            looked = Instant::now();
         }
         while running.len() < MERGES_MAX && !server.merges.are_stopped() {
             let looking = (server.clone(), running.len());

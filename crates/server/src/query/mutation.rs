@@ -102,7 +102,7 @@ fn mutation(command: &AlterCommand, columns: &[ColumnDescription]) -> Result<Opt
             let assignment = Assignment { column: name.clone(), expression };
             Mutation { partition: partition.clone(), filter: None, assignments: Some(vec![assignment]) }
         }
-        // What was deleted or updated by APPLY's kin is so in the parts already.
+        // What was updated is so in the parts already.
         _ => return Ok(None),
     }))
 }
@@ -235,6 +235,14 @@ async fn run(
     match command {
         AlterCommand::MaterializeTtl { partition } => {
             return ttl::materialize(session, database, table, partition.as_ref(), context).await;
+        }
+        AlterCommand::ApplyDeletedMask { partition } => {
+            let of = match partition {
+                Some(partition) => selection(session, database, table, partition, context).await?,
+                None => PartSelection::All,
+            };
+            let rewrite = begin(session, database, table, &RewriteOf::Deleted(of)).await?;
+            return write_all_anew(session, table, rewrite, context).await;
         }
         AlterCommand::MaterializeIndex { if_exists, index, partition } => {
             let of = (index, partition.as_ref(), *if_exists);

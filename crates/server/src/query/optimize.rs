@@ -57,10 +57,11 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
         None => None,
     };
     let is_wanted = |part: &MergeablePart| selected.as_ref().is_none_or(|of| of.has(&part.name, &part.partition_id));
-    // A single part may hold rows with equal keys, which an INSERT or a mutation made, or such that have expired.
+    // A single part may hold rows with equal keys, which an INSERT or a mutation made, or such that have expired or are deleted.
+    let has_deleted = table.parts().iter().any(|part| part.deleted_rows > 0);
     let has_ttl = session.databases_of(&database).describe(&database, &name)?.definition;
     let has_ttl = has_ttl.is_some_and(|definition| definition.has_ttl());
-    let with_singles = statement.with_final && (has_ttl || table.final_rows().is_some());
+    let with_singles = statement.with_final && (has_ttl || has_deleted || table.final_rows().is_some());
     drop(table);
     let merged =
         merge_each(session, (&database, &name), context, |runs| groups(runs, &is_wanted, with_singles)).await?;

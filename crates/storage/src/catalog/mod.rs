@@ -2,6 +2,7 @@
 //! and one snapshot, durable when it returns; inserts that come at the same time share one.
 
 mod change;
+mod deletions;
 mod from_backup;
 mod insert_records;
 mod lake_value;
@@ -34,7 +35,8 @@ use stored::{load, stored_schema};
 use table_records::{alter_table, drop_table, end_parts, insert_database, insert_table, note_altered, rename_table};
 
 pub(crate) use from_backup::{NewTable, RestoredRecords};
-pub(crate) use part_records::{ColumnStatistics, NewDeletion, NewPart};
+pub(crate) use deletions::{NewDeletion, SeenDeletion, StoredDeletion, StoredDeletions};
+pub(crate) use part_records::{ColumnStatistics, NewPart};
 pub(crate) use parts::{InsertMark, InsertedParts, PartExchange};
 use stored::StoredDatabase;
 pub(crate) use stored::{StoredPart, StoredTable};
@@ -56,6 +58,8 @@ pub(crate) struct Catalog {
 
 struct State {
     connection: Connection,
+    /// The state of the catalog, as others leave it, that was looked at last.
+    seen_version: Option<i64>,
     /// Given up for changes that make room on a full disk.
     reserve: Reserve,
     /// What inserts need to know of a table, so that they need not read it back.
@@ -88,7 +92,7 @@ impl Catalog {
     }
 
     fn new(connection: Connection, reserve: Reserve, data: &Path, disk: Arc<dyn Disk>) -> Arc<Self> {
-        let state = State { connection, reserve, tables: HashMap::new() };
+        let state = State { connection, seen_version: None, reserve, tables: HashMap::new() };
         let (queue, removed, note_part) = Default::default();
         Arc::new(Self { state: Mutex::new(state), queue, disk, data: data.to_path_buf(), removed, note_part })
     }

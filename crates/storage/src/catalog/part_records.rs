@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use squall_types::{Schema, Value};
 
 use super::change::{Change, now};
+use super::deletions::{SeenDeletion, remove_deletion};
 use super::lake_value::lake_value;
 use super::stored::StoredTable;
 use crate::fields::{FieldIds, StoredFields};
@@ -26,19 +27,6 @@ pub(crate) struct NewPart {
     pub(crate) columns: Vec<ColumnStatistics>,
     /// What it was written with.
     pub(crate) schema: Arc<PartSchema>,
-}
-
-/// Rows of a part that are deleted, to be recorded.
-pub(crate) struct NewDeletion {
-    /// The part's name.
-    pub(crate) part: Arc<str>,
-    /// The file that names them, in the table's folder, as its name will be.
-    pub(crate) path: String,
-    /// The file that named those of before.
-    pub(crate) former: Option<String>,
-    pub(crate) rows: i64,
-    pub(crate) bytes: i64,
-    pub(crate) footer_bytes: i64,
 }
 
 /// A column of a part in numbers.
@@ -203,69 +191,14 @@ pub(super) fn insert_schema(
         .map(drop)
 }
 
-/// Records which rows of a part are deleted from now on; `false` where there is no such part, or somebody else has deleted rows of it.
-pub(super) fn insert_deletion(change: &mut Change, table_id: i64, deletion: &NewDeletion) -> rusqlite::Result<bool> {
-    let found: Option<i64> = change
-        .transaction
-        .prepare_cached(
-            "SELECT f.data_file_id FROM ducklake_data_file f JOIN squall_part p ON p.data_file_id = f.data_file_id
-             WHERE f.table_id = ?1 AND f.end_snapshot IS NULL AND p.part_name = ?2",
-        )?
-        .query_row(params![table_id, &*deletion.part], |row| row.get(0))
-        .optional()?;
-    let Some(data_file) = found else { return Ok(false) };
-    if !remove_deletion(&change.transaction, data_file, deletion.former.as_deref())? {
-        return Ok(false);
-    }
-    let file = change.next_file_id;
-    change.next_file_id += 1;
-    change
-        .transaction
-        .prepare_cached(
-            "INSERT INTO ducklake_delete_file VALUES (?1, ?2, ?3, NULL, ?4, ?5, 1, 'parquet', ?6, ?7, ?8, NULL, NULL)",
-        )?
-        .execute(params![
-            file,
-            table_id,
-            change.snapshot,
-            data_file,
-            deletion.path,
-            deletion.rows,
-            deletion.bytes,
-            deletion.footer_bytes,
-        ])?;
-    Ok(true)
-}
-
-/// Takes out what the catalog says of a file's deleted rows; `false` where that is another file than `expected`.
-fn remove_deletion(transaction: &Transaction, data_file: i64, expected: Option<&str>) -> rusqlite::Result<bool> {
-    let found: Option<(i64, String, String)> = transaction
-        .prepare_cached(
-            "SELECT d.delete_file_id, d.path, t.path || d.path FROM ducklake_delete_file d
-             JOIN ducklake_table t ON t.table_id = d.table_id AND t.end_snapshot IS NULL
-             WHERE d.data_file_id = ?1 AND d.end_snapshot IS NULL",
-        )?
-        .query_row(params![data_file], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .optional()?;
-    let Some((file, name, path)) = found else { return Ok(expected.is_none()) };
-    if expected != Some(&*name) {
-        return Ok(false);
-    }
-    transaction
-        .prepare_cached("DELETE FROM ducklake_delete_file WHERE data_file_id = ?1")?
-        .execute(params![data_file])?;
-    schedule_deletion(transaction, file, &path)?;
-    Ok(true)
-}
-
-/// Takes a part out of the catalog and its table's totals; `false` where there is none of that name, or where not `deletion` names its deleted
-/// rows. Bounds of the table's columns stay as wide as they were.
+/// Takes a part out of the catalog and its table's totals; `false` where there is none of that name, or where more of it is deleted than was
+/// `seen`. Bounds of the table's columns stay as wide as they were.
 pub(super) fn remove_part(
     change: &mut Change,
     table_id: i64,
     table: &mut TableTotals,
     name: &str,
-    deletion: Option<&str>,
+    seen: &SeenDeletion,
 ) -> rusqlite::Result<bool> {
     let found: Option<(i64, i64, i64, String)> = change
         .transaction
@@ -278,7 +211,7 @@ pub(super) fn remove_part(
         .query_row(params![table_id, name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .optional()?;
     let Some((file, rows, bytes, path)) = found else { return Ok(false) };
-    if !remove_deletion(&change.transaction, file, deletion)? {
+    if !remove_deletion(&change.transaction, table_id, file, seen)? {
         return Ok(false);
     }
     for table in ["ducklake_data_file", "ducklake_file_column_stats", "ducklake_file_partition_value", "squall_part"] {
@@ -314,6 +247,12 @@ pub(super) fn forget_files(transaction: &Transaction, paths: &[String]) -> rusql
                 ))?
                 .execute(params![path])?;
         }
+        transaction
+            .prepare_cached(
+                "DELETE FROM ducklake_delete_file WHERE end_snapshot IS NOT NULL AND delete_file_id IN
+                 (SELECT data_file_id FROM ducklake_files_scheduled_for_deletion WHERE path = ?1)",
+            )?
+            .execute(params![path])?;
         transaction
             .prepare_cached("DELETE FROM ducklake_files_scheduled_for_deletion WHERE path = ?1")?
             .execute(params![path])?;

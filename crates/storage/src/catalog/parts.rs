@@ -9,9 +9,8 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::change::Change;
 use super::insert_records::{forget_inserts, mark_insert};
-use super::part_records::{
-    NewDeletion, TableTotals, forget_files, insert_deletion, insert_part, remove_part, schedule_deletion, write_totals,
-};
+use super::deletions::{NewDeletion, SeenDeletion, insert_deletion};
+use super::part_records::{TableTotals, forget_files, insert_part, remove_part, schedule_deletion, write_totals};
 use super::{Catalog, NewPart, State, catalog_error, commit_error};
 use crate::disk::Disk;
 
@@ -55,8 +54,8 @@ type Outcome = Arc<Mutex<Option<Result<()>>>>;
 pub(crate) struct PartExchange<'a> {
     /// Names of parts that go; their files are scheduled for deletion.
     pub(crate) old: &'a [Arc<str>],
-    /// For each of these the file that names its deleted rows, where there is one.
-    pub(crate) old_deletions: &'a [Option<String>],
+    /// For each of these what is known to be deleted of it.
+    pub(crate) seen: &'a [SeenDeletion],
     /// Parts that come.
     pub(crate) new: &'a [NewPart],
     /// Rows of other parts that are deleted.
@@ -104,8 +103,8 @@ impl Catalog {
             for (table_id, exchange) in exchanges {
                 let Some(table) = totals.get_mut(table_id) else { continue };
                 for (at, name) in exchange.old.iter().enumerate() {
-                    let deletion = exchange.old_deletions.get(at).and_then(Option::as_deref);
-                    if !remove_part(&mut change, *table_id, table, name, deletion)? {
+                    let seen = exchange.seen.get(at).cloned().unwrap_or_default();
+                    if !remove_part(&mut change, *table_id, table, name, &seen)? {
                         // The transaction is dropped, which undoes it.
                         return Ok(Err(name.clone()));
                     }

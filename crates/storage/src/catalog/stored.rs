@@ -8,6 +8,7 @@ use squall_types::Schema;
 use uuid::Uuid;
 
 use crate::fields::FieldRecord;
+use super::deletions::StoredDeletion;
 use crate::table_record::{ColumnRecord, ConstraintRecord, IndexRecord, ProjectionRecord, TableRecord};
 
 /// A database as the catalog keeps it.
@@ -43,8 +44,8 @@ pub(crate) struct StoredPart {
     pub(crate) description: Vec<u8>,
     /// The number of the schema that it was written with.
     pub(crate) schema: i64,
-    /// The name of the file that tells which of its rows are deleted.
-    pub(crate) deletions: Option<String>,
+    /// Which of its rows are deleted.
+    pub(crate) deletion: StoredDeletion,
 }
 
 /// Reads everything that is there now.
@@ -94,11 +95,11 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
     let mut settings =
         connection.prepare("SELECT name, value FROM squall_setting WHERE table_id = ?1 ORDER BY position")?;
     let mut parts = connection.prepare(
-        "SELECT p.part_name, p.partition, f.path, f.file_size_bytes, p.description, p.schema_number, d.path
+        "SELECT p.part_name, p.partition, f.path, f.file_size_bytes, p.description, p.schema_number
          FROM ducklake_data_file f JOIN squall_part p USING (data_file_id)
-             LEFT JOIN ducklake_delete_file d ON d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL
          WHERE f.table_id = ?1 AND f.end_snapshot IS NULL ORDER BY f.data_file_id",
     )?;
+    let mut deletions = super::deletions::load(connection)?;
     let has_schemas: bool = connection.query_row(
         "SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'squall_table_schema'",
         [],
@@ -162,10 +163,15 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                     bytes: row.get::<_, i64>(3)? as u64,
                     description: row.get(4)?,
                     schema: row.get(5)?,
-                    deletions: row.get(6)?,
+                    deletion: StoredDeletion::default(),
                 })
             })?
             .collect::<rusqlite::Result<_>>()?;
+        if let Some(mut of_table) = deletions.remove(&table.id) {
+            for part in &mut table.parts {
+                part.deletion = of_table.remove(&part.name).unwrap_or_default();
+            }
+        }
     }
     Ok((databases, tables))
 }

@@ -88,7 +88,7 @@ pub(super) fn put_in_order(catalog: &Catalog, data: &Path, tables: &[StoredTable
     let is_live = |path: &str| {
         let (folder, file) = path.split_once('/')?;
         let parts = &known.get(&Uuid::parse_str(folder).ok()?)?.parts;
-        parts.iter().find(|part| part.path == file || part.deletions.as_deref() == Some(file))
+        parts.iter().find(|part| part.path == file || part.deletion.path.as_deref() == Some(file))
     };
     let is_over = |path: &&String| is_live(path).is_some() || disk.bytes(&data.join(path)).is_err();
     let over: Vec<String> = scheduled.iter().filter(is_over).cloned().collect();
@@ -123,7 +123,7 @@ struct Order<'a> {
 impl Order<'_> {
     fn put_folder(&mut self, folder: &Path, table: Option<&StoredTable>) -> Result<()> {
         let disk = self.disk;
-        let is_of = |part: &StoredPart, file: &str| part.path == file || part.deletions.as_deref() == Some(file);
+        let is_of = |part: &StoredPart, file: &str| part.path == file || part.deletion.path.as_deref() == Some(file);
         let is_listed = |file: &str| table.is_some_and(|table| table.parts.iter().any(|part| is_of(part, file)));
         let files = disk.list(folder).map_err(|error| write_error(folder, &error))?;
         let is_there = |name: &str| files.iter().any(|file| file.name == name);

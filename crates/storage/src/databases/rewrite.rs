@@ -20,6 +20,8 @@ pub enum RewriteOf {
     Parts(PartSelection),
     /// The same for DELETE FROM, where the table says what becomes of projections.
     PartsOfDelete(PartSelection),
+    /// Those of parts that a clause names and that have deleted rows.
+    Deleted(PartSelection),
     /// Those of parts in which readers of the lake do not find a column since its type was altered.
     Casts,
     /// Those of parts that a clause names, as far as they lack a skip index, or have one that they are to lose.
@@ -110,6 +112,7 @@ impl Databases {
                 Work::Parts(match of {
                     RewriteOf::Parts(selection) => table.rewrite(selection)?,
                     RewriteOf::PartsOfDelete(selection) => table.rewrite_for_delete(selection)?,
+                    RewriteOf::Deleted(selection) => table.rewrite_deleted(selection)?,
                     RewriteOf::Casts => table.rewrite_casts()?,
                     RewriteOf::Index { parts, name, clears } => table.rewrite_index(parts, name, *clears)?,
                     RewriteOf::Projection { parts, name, clears } => table.rewrite_projection(parts, name, *clears)?,

@@ -16,6 +16,7 @@ use parquet::arrow::{ArrowWriter, PARQUET_FIELD_ID_META_KEY};
 use squall_types::{Error, ErrorCode, Result, reserve};
 
 use super::part_encoder::parquet_bug;
+use crate::catalog::SeenDeletion;
 
 /// The columns of a file of positions, with the ids that the format of Iceberg gives them.
 const COLUMNS: [(&str, &str); 2] = [("file_path", "2147483546"), ("pos", "2147483545")];
@@ -136,7 +137,15 @@ impl DeletedRows {
 #[derive(Debug)]
 pub(crate) struct Deletion {
     pub(crate) rows: DeletedRows,
-    /// The file that names them.
+    /// The file that names them; none where the catalog does.
+    pub(crate) file: Option<DeletionFile>,
+    /// How many rows the catalog names besides.
+    pub(crate) inlined: usize,
+}
+
+/// A file of positions.
+#[derive(Clone, Debug)]
+pub(crate) struct DeletionFile {
     pub(crate) path: PathBuf,
     /// Its length.
     pub(crate) bytes: u64,
@@ -144,7 +153,7 @@ pub(crate) struct Deletion {
     pub(crate) footer_bytes: u64,
 }
 
-impl Deletion {
+impl DeletionFile {
     /// The file's name.
     pub(super) fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -165,6 +174,15 @@ impl Deletions {
         if self.0.is_empty() { None } else { self.0.get(part) }
     }
 
+    /// By what a commit tells that it has seen them.
+    pub(crate) fn seen(&self, part: &str) -> SeenDeletion {
+        let known = self.of(part);
+        SeenDeletion {
+            path: known.and_then(|known| known.file.as_ref()).map(DeletionFile::name),
+            inlined: known.map_or(0, |known| known.inlined),
+        }
+    }
+
     /// How many rows of a part they are.
     pub(crate) fn rows_of(&self, part: &str) -> u64 {
         self.of(part).map_or(0, |deletion| deletion.rows.rows())
@@ -181,7 +199,7 @@ impl Deletions {
 
     /// The files that name them.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.0.values().map(|deletion| &deletion.path)
+        self.0.values().filter_map(|deletion| Some(&deletion.file.as_ref()?.path))
     }
 }
 

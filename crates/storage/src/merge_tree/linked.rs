@@ -11,7 +11,7 @@ use super::part::Part;
 use super::part_footer::bad_name;
 use super::part_name::PartName;
 use super::part_writer::write_error;
-use crate::catalog::PartExchange;
+use crate::catalog::{PartExchange, SeenDeletion};
 use crate::disk::Disk;
 use crate::identity::TableIdentity;
 
@@ -77,11 +77,10 @@ impl MergeTree {
             return Ok(());
         }
         let names: Vec<Arc<str>> = old.iter().map(|part| part.file.name.clone()).collect();
-        let deletion = |part: &Arc<Part>| seen.of(&part.file.name).map(|known| known.name());
-        let old_deletions: Vec<Option<String>> = old.iter().map(deletion).collect();
+        let seen: Vec<SeenDeletion> = old.iter().map(|part| seen.seen(&part.file.name)).collect();
         let recorded: Vec<_> = new.iter().map(|part| super::insertion::new_part(part)).collect();
         let exchanges = [
-            (self.table_id, PartExchange { old: &names, old_deletions: &old_deletions, ..PartExchange::default() }),
+            (self.table_id, PartExchange { old: &names, seen: &seen, ..PartExchange::default() }),
             (target.table_id, PartExchange { new: &recorded, ..PartExchange::default() }),
         ];
         let publish = || {

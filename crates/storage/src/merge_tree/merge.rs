@@ -21,7 +21,7 @@ use super::ttl::TtlTurn;
 use super::ttl_range::TtlWork;
 use super::ttl_selection::{Expiring, select_due, select_expired};
 use super::{MergeTree, PartSet, live_rows};
-use crate::catalog::{NewDeletion, PartExchange};
+use crate::catalog::{NewDeletion, PartExchange, SeenDeletion};
 use crate::part_event::{PartEvent, PartEventKind};
 use crate::table::{Claim, InsertWriter, Insertion, Morsel, PartMerge, PartWork, TableScan};
 
@@ -122,6 +122,7 @@ impl MergeTree {
         let obstacles = self.merging.obstacles();
         let lock = Arc::new(self.merging.lock(names)?);
         let mut parts = self.parts_named(names)?;
+        let seen = self.parts.load().deletions.clone();
         // Of rows with equal keys those of later inserts come later.
         parts.sort_by_key(|part| PartName::parse(&part.file.name).map(|name| name.first_block));
         let parsed: Option<Vec<PartName>> = parts.iter().map(|part| PartName::parse(&part.file.name)).collect();
@@ -155,6 +156,7 @@ impl MergeTree {
             began,
             progress: progress.clone(),
             turn: self.ttl_turn(&parts, unix_s),
+            seen: seen.clone(),
             lock,
         };
         Ok(PartMerge {
@@ -165,7 +167,7 @@ impl MergeTree {
             result: name.to_string().into(),
             partition_id: name.partition_id,
             parts: parts.iter().map(|part| part.file.name.clone()).collect(),
-            rows: live_rows(&parts, &self.parts.load().deletions),
+            rows: live_rows(&parts, &seen),
             bytes: parts.iter().map(|part| part.file.bytes).sum(),
             progress,
         })
@@ -393,10 +395,9 @@ impl MergeTree {
             PartSet::new(replaced(&set.parts, old, new), &self.identity, &Arc::new(deletions))
         });
         old.iter().for_each(|part| part.retire());
-        for (_, deletion) in deleted {
-            self.directory.settle(&deletion.path);
-        }
-        gone.iter().for_each(|deletion| self.directory.remove(&deletion.path));
+        let files = |deletion: &Arc<Deletion>| deletion.file.as_ref().map(|file| file.path.clone());
+        deleted.iter().filter_map(|(_, deletion)| files(deletion)).for_each(|path| self.directory.settle(&path));
+        gone.iter().filter_map(files).for_each(|path| self.directory.remove(&path));
         new.iter().for_each(|part| part.let_go());
         self.merging.note_change();
         if old.is_empty() {
@@ -410,7 +411,6 @@ impl MergeTree {
     /// # Errors
     /// As of [`Catalog::exchange_parts`](crate::catalog::Catalog::exchange_parts). Where the outcome is in doubt, the files of both stay.
     pub(super) fn replace_parts(&self, old: &[Arc<Part>], new: &[Arc<Part>], needless: &[String]) -> Result<()> {
-        // None is added to parts that are locked, and of those that go as they are it does not matter.
         self.replace_and_delete(old, new, needless, &[], &self.parts.load().deletions)
     }
 
@@ -428,11 +428,12 @@ impl MergeTree {
     ) -> Result<()> {
         let recorded: Vec<_> = new.iter().map(|part| new_part(part)).collect();
         let names: Vec<Arc<str>> = old.iter().map(|part| part.file.name.clone()).collect();
-        let deletions: Vec<NewDeletion> = deleted.iter().map(|(part, deletion)| deletion_record(part, deletion, seen)).collect();
-        let old_deletions: Vec<Option<String>> = old.iter().map(|part| seen.of(&part.file.name).map(|known| known.name())).collect();
+        let deletions: Vec<NewDeletion> =
+            deleted.iter().filter_map(|(part, deletion)| deletion_record(part, deletion, seen)).collect();
+        let seen: Vec<SeenDeletion> = old.iter().map(|part| seen.seen(&part.file.name)).collect();
         let exchange = PartExchange {
             old: &names,
-            old_deletions: &old_deletions,
+            seen: &seen,
             new: &recorded,
             deletions: &deletions,
             needless_files: needless,
@@ -443,22 +444,24 @@ impl MergeTree {
                 // The catalog may list them after all: the next start finds out.
                 new.iter().for_each(|part| part.keep_in_doubt());
             } else {
-                deleted.iter().for_each(|(_, deletion)| self.directory.remove_uncommitted(&deletion.path));
+                let files = deleted.iter().filter_map(|(_, deletion)| deletion.file.as_ref());
+                files.for_each(|file| self.directory.remove_uncommitted(&file.path));
             }
         })
     }
 }
 
 /// A deletion as the catalog records it.
-fn deletion_record(part: &Part, deletion: &Deletion, seen: &Deletions) -> NewDeletion {
-    NewDeletion {
+fn deletion_record(part: &Part, deletion: &Deletion, seen: &Deletions) -> Option<NewDeletion> {
+    let file = deletion.file.as_ref()?;
+    Some(NewDeletion {
         part: part.file.name.clone(),
-        path: deletion.name(),
-        former: seen.of(&part.file.name).map(|former| former.name()),
+        path: file.name(),
+        former: seen.seen(&part.file.name),
         rows: deletion.rows.rows() as i64,
-        bytes: deletion.bytes as i64,
-        footer_bytes: deletion.footer_bytes as i64,
-    }
+        bytes: file.bytes as i64,
+        footer_bytes: file.footer_bytes as i64,
+    })
 }
 
 /// The parts after an exchange: a new one stands where the first of those stood whose rows it has, so that rows keep their order.
@@ -515,6 +518,8 @@ struct Replacement {
     progress: Arc<MergeProgress>,
     /// How it applies the TTL.
     turn: Option<TtlTurn>,
+    /// What is deleted of the parts.
+    seen: Arc<Deletions>,
     /// Dropped last.
     lock: Arc<MergeLock>,
 }
@@ -528,6 +533,7 @@ impl Insertion for Replacement {
             new: self.new.clone(),
             progress: self.progress.clone(),
             turn: self.turn.clone(),
+            seen: self.seen.clone(),
             lock: self.lock.clone(),
         }))
     }
@@ -537,7 +543,7 @@ impl Insertion for Replacement {
         let new: Vec<Arc<Part>> = self.new.get().map(|unwritten| unwritten.part.clone()).into_iter().collect();
         self.new.get().map_or(Ok(()), UnwrittenPart::wait)?;
         // Parts go only if all of their rows were read, and where each row stays, all of them are there.
-        let rows = live_rows(&self.old, &self.table.parts.load().deletions);
+        let rows = live_rows(&self.old, &self.seen);
         let made: u64 = new.iter().map(|part| part.rows).sum();
         let read = self.progress.rows_read.load(Ordering::Acquire);
         let expired = self.progress.rows_expired.load(Ordering::Acquire);
@@ -548,7 +554,7 @@ impl Insertion for Replacement {
             return Err(Error::logical(message));
         }
         let began = Instant::now();
-        self.table.replace_parts(&self.old, &new, &[])?;
+        self.table.replace_and_delete(&self.old, &new, &[], &[], &self.seen)?;
         if let Some(part) = new.first() {
             self.table.catalog.note_part(|| PartEvent {
                 duration: self.began.elapsed(),
@@ -572,6 +578,7 @@ struct MergeWriter {
     new: Arc<OnceLock<UnwrittenPart>>,
     progress: Arc<MergeProgress>,
     turn: Option<TtlTurn>,
+    seen: Arc<Deletions>,
     /// Dropped last.
     lock: Arc<MergeLock>,
 }
@@ -585,9 +592,9 @@ impl InsertWriter for MergeWriter {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
-        let Self { table, name, old, new, progress, turn, lock } = *self;
+        let Self { table, name, old, new, progress, turn, seen, lock } = *self;
         Ok(Some(Box::pin(async move {
-            let Some(unwritten) = write_merged(&table, &name, &old, turn, &progress).await? else { return Ok(()) };
+            let Some(unwritten) = write_merged(&table, &name, (&old, &seen), turn, &progress).await? else { return Ok(()) };
             count(ProfileEvent::MergedRows, progress.rows_read.load(Ordering::Relaxed));
             count(ProfileEvent::MergedUncompressedBytes, progress.bytes_read.load(Ordering::Relaxed));
             count(ProfileEvent::MergeWrittenRows, unwritten.part.rows);

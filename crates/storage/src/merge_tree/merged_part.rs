@@ -34,13 +34,10 @@ const REMEMBERED_BYTES_MAX: usize = 256 << 20;
 pub(super) async fn write_merged(
     table: &Arc<MergeTree>,
     name: &PartName,
-    parts: &[Arc<Part>],
+    (parts, deletions): (&[Arc<Part>], &Deletions),
     turn: Option<TtlTurn>,
     progress: &MergeProgress,
 ) -> Result<Option<UnwrittenPart>> {
-    // None is added while its parts are locked.
-    let set = table.parts.load_full();
-    let deletions = &*set.deletions;
     if let Some(turn) = &turn
         && parts.iter().all(|part| table.has_expired(part, turn.now))
     {

@@ -10,6 +10,7 @@ mod deleted_rows;
 mod detached;
 mod dictionary_chunk;
 mod final_scan;
+mod foreign;
 mod hot_scan;
 mod index_use;
 mod indexed_scan;
@@ -348,8 +349,7 @@ impl MergeTree {
                 partition_id: part.partition_id,
                 bytes: part.bytes,
             };
-            let deletion = part.deletions.as_ref().map(|name| directory.read_deletion(name)).transpose();
-            let description = match deletion {
+            let description = match directory.read_deletion(&part.deletion) {
                 Ok(None) => description,
                 Ok(Some(deletion)) => {
                     deletions.insert(file.name.clone(), Arc::new(deletion));

@@ -8,7 +8,7 @@ use squall_planner::{ColumnDescription, TableMetadata, named_like};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::merge::ReplacementWriter;
-use super::deleted_rows::DeletedRows;
+use super::deleted_rows::{DeletedRows, Deletions};
 use super::merge_control::MergeLock;
 use super::part::Part;
 use super::part_name::PartName;
@@ -36,6 +36,8 @@ pub(crate) struct PartRewriting {
     extras: PartExtras,
     /// Rows of parts that stay.
     deleted: Vec<(Arc<Part>, DeletedRows)>,
+    /// What was deleted of the parts before.
+    seen: Arc<Deletions>,
     lock: Arc<MergeLock>,
 }
 
@@ -70,6 +72,17 @@ impl MergeTree {
             rewriting.extras.projections.clear();
         }
         Ok(rewriting)
+    }
+
+    /// Begins to rewrite those of the parts that a clause names which have deleted rows.
+    ///
+    /// # Errors
+    /// As [`rewrite`](Self::rewrite).
+    pub(crate) fn rewrite_deleted(self: &Arc<Self>, selection: &PartSelection) -> Result<PartRewriting> {
+        let mut names = self.selected(selection)?;
+        let deletions = self.parts.load().deletions.clone();
+        names.retain(|name| deletions.of(name).is_some());
+        self.rewrite_parts(&names)
     }
 
     /// Begins to rewrite parts whose columns were of other types when they were written, in which readers of the lake do not find them.
@@ -142,19 +155,19 @@ impl MergeTree {
     fn rewrite_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<PartRewriting> {
         let lock = Arc::new(self.merging.lock(names)?);
         let parts = self.parts_named(names)?;
+        let seen = self.parts.load().deletions.clone();
         self.check_known(&parts)?;
         if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
             return Err(failure.clone());
         }
-        Ok(PartRewriting { table: self.clone(), parts, done: Arc::default(), extras: self.extras(), deleted: Vec::new(), lock })
+        Ok(PartRewriting { table: self.clone(), parts, done: Arc::default(), extras: self.extras(), deleted: Vec::new(), seen, lock })
     }
 }
 
 impl PartRewriting {
     /// All parts as one table, to find the rows of it that are to be deleted.
     pub(crate) fn source(&self, name: &Arc<TableName>) -> Arc<dyn Table> {
-        let deletions = &self.table.parts.load().deletions;
-        let parts = Arc::new(PartSet::new(self.parts.clone(), &self.table.identity, deletions));
+        let parts = Arc::new(PartSet::new(self.parts.clone(), &self.table.identity, &self.seen));
         Arc::new(MergeTreeTable { name: name.clone(), live: self.table.clone(), parts, projection: None })
     }
 
@@ -162,9 +175,8 @@ impl PartRewriting {
     /// written without them.
     pub(crate) fn delete(&mut self, part: usize, positions: Vec<u32>) -> bool {
         let Some(part) = self.parts.get(part) else { return false };
-        let known = self.table.parts.load();
         let mut rows = DeletedRows::of_positions(positions);
-        if let Some(before) = known.deletions.of(&part.file.name) {
+        if let Some(before) = self.seen.of(&part.file.name) {
             rows = rows.with(&before.rows);
         }
         let is_sparse = may_stay(&rows, part.rows);
@@ -177,7 +189,7 @@ impl PartRewriting {
     /// The parts, each as a table to read and one to write what becomes of it.
     pub(crate) fn pieces(&self, name: &Arc<TableName>) -> Vec<(Arc<dyn Table>, Arc<dyn Table>)> {
         let piece = |part: &Arc<Part>| {
-            let parts = Arc::new(PartSet::new(vec![part.clone()], &self.table.identity, &self.table.parts.load().deletions));
+            let parts = Arc::new(PartSet::new(vec![part.clone()], &self.table.identity, &self.seen));
             let source: Arc<dyn Table> =
                 Arc::new(MergeTreeTable { name: name.clone(), live: self.table.clone(), parts, projection: None });
             let target = Target {
@@ -199,7 +211,7 @@ impl PartRewriting {
     /// `NO_SUCH_DATA_PART` where one of them was dropped meanwhile, and where the catalog cannot be written.
     pub(crate) fn commit(self) -> Result<()> {
         let done = std::mem::take(&mut *self.done.lock());
-        let Self { table, deleted, lock: _lock, .. } = self;
+        let Self { table, deleted, seen, lock: _lock, .. } = self;
         if done.is_empty() && deleted.is_empty() {
             return Ok(());
         }
@@ -210,8 +222,7 @@ impl PartRewriting {
         let deleted = deleted.into_iter().map(written).collect::<Result<Vec<_>>>()?;
         let (old, new): (Vec<_>, Vec<_>) = done.into_iter().unzip();
         let new: Vec<Arc<Part>> = new.into_iter().flatten().map(|unwritten| unwritten.part).collect();
-        let seen = table.parts.load_full();
-        table.replace_and_delete(&old, &new, &[], &deleted, &seen.deletions)?;
+        table.replace_and_delete(&old, &new, &[], &deleted, &seen)?;
         new.iter().for_each(|part| table.note_part(part, PartEventKind::MutatePart));
         Ok(())
     }

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use squall_types::Result;
 use uuid::Uuid;
 
-use super::deleted_rows::{DeletedRows, Deletion};
+use super::deleted_rows::{DeletedRows, Deletion, DeletionFile};
 use super::part::corrupted;
 use super::part_writer::write_error;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, StoredDeletion};
 use crate::disk::{Disk, read_all, remove_file};
 
 /// What the names of files begin with that are not committed.
@@ -75,16 +75,30 @@ impl TableDirectory {
         })
     }
 
-    /// Reads which rows of a part are deleted. Waits for the disk.
+    /// Reads which rows of a part are deleted, as the catalog says. Waits for the disk.
     ///
     /// # Errors
     /// `CORRUPTED_DATA`.
-    pub(super) fn read_deletion(&self, name: &str) -> Result<Deletion> {
-        let path = self.path.join(name);
-        let bytes = read_all(&**self.disk(), &path).map_err(|error| corrupted(&path, error))?;
-        let (length, footer) = (bytes.len() as u64, footer_bytes(&bytes));
-        let (rows, _) = DeletedRows::decode(bytes)?;
-        Ok(Deletion { rows, path, bytes: length, footer_bytes: footer })
+    pub(super) fn read_deletion(&self, stored: &StoredDeletion) -> Result<Option<Deletion>> {
+        if stored.path.is_none() && stored.inlined.is_empty() {
+            return Ok(None);
+        }
+        let mut deletion = Deletion {
+            rows: DeletedRows::of_positions(stored.inlined.clone()),
+            file: None,
+            inlined: stored.inlined.len(),
+        };
+        if let Some(name) = &stored.path {
+            let path = self.path.join(name);
+            let temporary = self.temporary(&path);
+            let disk = &**self.disk();
+            // Committed, and perhaps not called so yet.
+            let bytes = read_all(disk, &path).or_else(|_| read_all(disk, &temporary));
+            let bytes = bytes.map_err(|error| corrupted(&path, error))?;
+            deletion.file = Some(DeletionFile { path, bytes: bytes.len() as u64, footer_bytes: footer_bytes(&bytes) });
+            deletion.rows = deletion.rows.with(&DeletedRows::decode(bytes)?.0);
+        }
+        Ok(Some(deletion))
     }
 
     /// Writes which rows of a part are deleted, under the temporary name of a new file.
@@ -95,7 +109,8 @@ impl TableDirectory {
         let path = self.path.join(format!("{DELETION}{}.parquet", Uuid::new_v4()));
         let bytes = rows.encode(&part.to_string_lossy())?;
         self.write(&path, &bytes)?;
-        Ok(Deletion { rows, path, bytes: bytes.len() as u64, footer_bytes: footer_bytes(&bytes) })
+        let file = DeletionFile { path, bytes: bytes.len() as u64, footer_bytes: footer_bytes(&bytes) };
+        Ok(Deletion { rows, file: Some(file), inlined: 0 })
     }
 
     /// Gives a file that is committed its own name. That need not be durable: whoever finds the temporary name of a part that the catalog
