@@ -23,6 +23,8 @@ AGGREGATES = [
 NAMES = ["u", "i", "f", "s", "l", "n", "d", "t", "m", "x", "p", "c", "e", "a", "k", "b"]
 ORDERS = ["u", "s", "i, s", "l", "n, u", "d", "t", "m", "x", "p", "c", "e, u", "toStartOfHour(t)", "u % 11", "lower(s)", "-i", "b, d", "cityHash64(u) % 7"]
 
+DELETED = ["u = 7", "i = 3 AND u > 20", "s = 'ab cd' AND n = 1", "d = '2020-02-01'", "u < 20"]
+
 
 def main():
     url, seed = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
@@ -80,7 +82,7 @@ def main():
         run("DROP TABLE IF EXISTS rp.t SYNC")
         known.clear()
         declared = [projection(f"p{at}") for at in range(random.randrange(4))]
-        create = f"CREATE TABLE rp.t ({COLUMNS}{''.join(', PROJECTION ' + one for one in declared)}) ENGINE = MergeTree PARTITION BY {pick(PARTITIONS)} ORDER BY {pick(KEYS)} SETTINGS index_granularity = {pick([8, 32, 100])}"
+        create = f"CREATE TABLE rp.t ({COLUMNS}{''.join(', PROJECTION ' + one for one in declared)}) ENGINE = MergeTree PARTITION BY {pick(PARTITIONS)} ORDER BY {pick(KEYS)} SETTINGS index_granularity = {pick([8, 32, 100])}, lightweight_mutation_projection_mode = 'rebuild'"
         must(create)
         history = [create]
 
@@ -90,7 +92,7 @@ def main():
 
         for at in range(6):
             step(f"INSERT INTO rp.t ({', '.join(NAMES)}) {ROWS} FROM numbers({at * 700}, {pick([1, 300, 700])})")
-            kind = random.randrange(9)
+            kind = random.randrange(11)
             if kind == 0:
                 step("OPTIMIZE TABLE rp.t FINAL")
             elif kind == 1:
@@ -100,6 +102,8 @@ def main():
                     step(f"ALTER TABLE rp.t MATERIALIZE PROJECTION {name}")
             elif kind == 2:
                 step(f"ALTER TABLE rp.t DELETE WHERE {pick(['u < 5', 'i = 3', 'b', 'n IS NULL'])}")
+            elif kind in (9, 10):
+                step("DELETE FROM rp.t WHERE " + pick(DELETED))
             elif kind == 3:
                 step(f"ALTER TABLE rp.t UPDATE a = ['zz'], k = map('k1', 'y') WHERE {pick(['u > 30', 'NOT b'])}")
             elif kind == 4 and declared:
