@@ -318,7 +318,8 @@ async fn delete_rows(
         // As it is written, so that indexes understand it.
         let filter = squall_sql::format_expression(filter);
         let find = format!("SELECT _part_index, _part_offset FROM {ROWS} AS {} WHERE {filter}", quoted(table));
-        let found = positions(&session.with_stand_in(ROWS, source), &show::query(&find)?, pieces.len(), context).await?;
+        let found =
+            positions(&session.with_stand_in(ROWS, source), &show::query(&find)?, pieces.len(), context).await?;
         dense.clear();
         for (part, rows) in found.into_iter().enumerate() {
             if !rows.is_empty() && !rewrite.delete(part, rows) {

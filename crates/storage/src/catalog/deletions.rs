@@ -97,7 +97,8 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<StoredDeletions>
 
 /// The tables of inlined deletions, by the numbers of the tables that they are of.
 fn inlined_tables(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
-    let mut names = connection.prepare_cached("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ?1")?;
+    let mut names =
+        connection.prepare_cached("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ?1")?;
     let names = names.query_map(params![format!("{INLINED}%")], |row| row.get::<_, String>(0))?;
     let names = names.collect::<rusqlite::Result<Vec<String>>>()?;
     let number = |name: String| Some((name.strip_prefix(INLINED)?.parse().ok()?, name));

@@ -34,8 +34,8 @@ use reserve::Reserve;
 use stored::{load, stored_schema};
 use table_records::{alter_table, drop_table, end_parts, insert_database, insert_table, note_altered, rename_table};
 
-pub(crate) use from_backup::{NewTable, RestoredRecords};
 pub(crate) use deletions::{NewDeletion, SeenDeletion, StoredDeletion};
+pub(crate) use from_backup::{NewTable, RestoredRecords};
 pub(crate) use part_records::{ColumnStatistics, NewPart};
 pub(crate) use parts::{InsertMark, InsertedParts, PartExchange};
 use stored::StoredDatabase;

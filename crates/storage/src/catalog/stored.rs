@@ -7,8 +7,8 @@ use squall_planner::{ColumnDescription, DefaultKind};
 use squall_types::Schema;
 use uuid::Uuid;
 
-use crate::fields::FieldRecord;
 use super::deletions::StoredDeletion;
+use crate::fields::FieldRecord;
 use crate::table_record::{ColumnRecord, ConstraintRecord, IndexRecord, ProjectionRecord, TableRecord};
 
 /// A database as the catalog keeps it.

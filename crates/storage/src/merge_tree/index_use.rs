@@ -6,11 +6,11 @@ use arrow_buffer::Buffer;
 use squall_planner::{Expression, KeyExpression};
 use squall_types::{Error, ErrorCode, Result, Settings};
 
-use super::{MergeTree, PartSet};
 use super::indexed_scan::{Sifted, segments_of, sifts};
 use super::part::Part;
 use super::pruning::{LeadingKey, Segment, not_deleted, partition_values, place, ranges, select_of, selection};
 use super::skip_index::{IndexFilter, IndexPage, SkipIndex, Wanted};
+use super::{MergeTree, PartSet};
 use crate::index_analysis::{IndexAnalysis, IndexStep, IndexStepKind};
 use crate::key_condition::{Field, KeyCondition, ValueRange};
 use crate::table::{SkipIndexSize, SkipIndexUse, names_of_indices};

@@ -431,13 +431,8 @@ impl MergeTree {
         let deletions: Vec<NewDeletion> =
             deleted.iter().filter_map(|(part, deletion)| deletion_record(part, deletion, seen)).collect();
         let seen: Vec<SeenDeletion> = old.iter().map(|part| seen.seen(&part.file.name)).collect();
-        let exchange = PartExchange {
-            old: &names,
-            seen: &seen,
-            new: &recorded,
-            deletions: &deletions,
-            needless_files: needless,
-        };
+        let exchange =
+            PartExchange { old: &names, seen: &seen, new: &recorded, deletions: &deletions, needless_files: needless };
         let publish = || self.show_exchange(old, new, deleted);
         self.catalog.exchange_parts(&[(self.table_id, exchange)], publish).inspect_err(|error| {
             if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {
@@ -594,7 +589,9 @@ impl InsertWriter for MergeWriter {
     fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
         let Self { table, name, old, new, progress, turn, seen, lock } = *self;
         Ok(Some(Box::pin(async move {
-            let Some(unwritten) = write_merged(&table, &name, (&old, &seen), turn, &progress).await? else { return Ok(()) };
+            let Some(unwritten) = write_merged(&table, &name, (&old, &seen), turn, &progress).await? else {
+                return Ok(());
+            };
             count(ProfileEvent::MergedRows, progress.rows_read.load(Ordering::Relaxed));
             count(ProfileEvent::MergedUncompressedBytes, progress.bytes_read.load(Ordering::Relaxed));
             count(ProfileEvent::MergeWrittenRows, unwritten.part.rows);

@@ -50,7 +50,8 @@ pub(super) async fn write_merged(
     let is_whole = parts.iter().all(|part| deletions.of(&part.file.name).is_none());
     let keeps_rows = table.rule.is_none() && turn.is_none() && is_whole;
     let projections = ProjectionBuilder::of_merge(table, parts, name, keeps_rows);
-    let Some((encoded, arrays)) = merge_rows(table, name, (parts, deletions), turn, projections, progress, &mut pieces).await?
+    let Some((encoded, arrays)) =
+        merge_rows(table, name, (parts, deletions), turn, projections, progress, &mut pieces).await?
     else {
         return Ok(None);
     };

@@ -103,7 +103,8 @@ fn merged<'a>(
 ) -> Made<'a> {
     Box::pin(async move {
         let progress = MergeProgress::default();
-        let merged = merge_rows(table, name, (parts, &Deletions::default()), None, Vec::new(), &progress, pieces).await?;
+        let merged =
+            merge_rows(table, name, (parts, &Deletions::default()), None, Vec::new(), &progress, pieces).await?;
         Ok(merged.map(|(encoded, _)| encoded))
     })
 }

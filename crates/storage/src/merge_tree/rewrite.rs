@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use squall_planner::{ColumnDescription, TableMetadata, named_like};
 use squall_types::{Error, ErrorCode, Result};
 
-use super::merge::ReplacementWriter;
 use super::deleted_rows::{DeletedRows, Deletions};
+use super::merge::ReplacementWriter;
 use super::merge_control::MergeLock;
 use super::part::Part;
 use super::part_name::PartName;
@@ -160,7 +160,15 @@ impl MergeTree {
         if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
             return Err(failure.clone());
         }
-        Ok(PartRewriting { table: self.clone(), parts, done: Arc::default(), extras: self.extras(), deleted: Vec::new(), seen, lock })
+        Ok(PartRewriting {
+            table: self.clone(),
+            parts,
+            done: Arc::default(),
+            extras: self.extras(),
+            deleted: Vec::new(),
+            seen,
+            lock,
+        })
     }
 }
 
