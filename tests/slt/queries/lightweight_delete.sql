@@ -128,7 +128,7 @@ SELECT a, _part_offset FROM offsets WHERE _part_offset > 15 ORDER BY a;
 
 DELETE FROM offsets WHERE _part_offset = 17;
 
-SELECT a, _part_offset FROM offsets WHERE a > 30 ORDER BY a;
+SELECT a, _part_offset, _row_exists FROM offsets WHERE a > 30 ORDER BY a;
 
 ALTER TABLE offsets ADD COLUMN z UInt8 DEFAULT a % 5;
 

@@ -29,12 +29,14 @@ enum Origin {
     PartDataVersion,
     DiskName,
     SampleFactor,
+    /// That the row is not deleted: nobody sees those that are.
+    RowExists,
     /// The row's number within the part, which is the only one that differs from row to row.
     PartOffset,
 }
 
 impl Origin {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Part,
         Self::PartitionId,
         Self::PartitionValue,
@@ -42,6 +44,7 @@ impl Origin {
         Self::PartDataVersion,
         Self::DiskName,
         Self::SampleFactor,
+        Self::RowExists,
         Self::PartOffset,
     ];
 
@@ -54,6 +57,7 @@ impl Origin {
             Self::PartDataVersion => "_part_data_version",
             Self::DiskName => "_disk_name",
             Self::SampleFactor => "_sample_factor",
+            Self::RowExists => "_row_exists",
             Self::PartOffset => "_part_offset",
         }
     }
@@ -64,6 +68,7 @@ impl Origin {
             Self::Part | Self::PartitionId | Self::DiskName => DataType::LowCardinality(Arc::new(DataType::String)),
             Self::PartIndex | Self::PartDataVersion | Self::PartOffset => DataType::UInt64,
             Self::SampleFactor => DataType::Float64,
+            Self::RowExists => DataType::UInt8,
             Self::PartitionValue => {
                 let keys = &table.live.identity.definition.partition_key;
                 let element = |data_type: &DataType| TupleElement { name: None, data_type: data_type.clone() };
@@ -83,6 +88,7 @@ impl Origin {
             Self::PartDataVersion => Value::UInt64(PartName::parse(&part.file.name).map_or(0, |name| name.first_block)),
             Self::DiskName => Value::string("default"),
             Self::SampleFactor => Value::Float64(1.0),
+            Self::RowExists => Value::UInt64(1),
             Self::PartitionValue => {
                 let keys = &table.live.identity.definition.partition_key;
                 let values = keys.iter().map(|key| partition_value(table, part, &key.expression));
