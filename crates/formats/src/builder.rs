@@ -206,6 +206,7 @@ impl Builder {
             DataType::Enum16(values) => Values::Enum16(Vec::new(), values.clone()),
             DataType::Variant(_) | DataType::Dynamic(_) | DataType::Json(_) => Values::Mixed(Vec::new()),
             DataType::SimpleAggregateFunction(simple) => Self::new(simple.values()).values,
+            DataType::Named(named) => Self::new(named.values()).values,
             DataType::BFloat16 => Values::BFloat16(Vec::new()),
             DataType::Nullable(inner) => Values::Nullable { valid: Vec::new(), inner: boxed(inner) },
             DataType::LowCardinality(inner) => Values::LowCardinality(Box::new(Dictionary {

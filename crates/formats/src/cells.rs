@@ -132,6 +132,7 @@ impl<'a> Cells<'a> {
             }
             DataType::Variant(_) | DataType::Dynamic(_) | DataType::Json(_) => Self::Mixed(data_type, array),
             DataType::SimpleAggregateFunction(simple) => return Self::new(simple.values(), array),
+            DataType::Named(named) => return Self::new(named.values(), array),
             DataType::BFloat16 => Self::BFloat16(primitive::<Float32Type>(array)?),
             DataType::AggregateFunction(state) => {
                 let states = array.as_binary_opt::<i32>().ok_or_else(|| bad_array(array))?;

@@ -2,6 +2,7 @@
 //! `types`' business; sockets, compression and the packets of the native protocol are `server`'s.
 
 mod arrow;
+mod bit_planes;
 mod bson;
 mod builder;
 mod cells;

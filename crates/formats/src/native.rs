@@ -17,8 +17,9 @@ use arrow_array::{
     UInt32Array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use squall_types::{Block, Column, DataType, EnumValues, Error, ErrorCode, Physical, Result, Rows, Schema};
+use squall_types::{Block, Column, DataType, EnumValues, Error, ErrorCode, Physical, Result, Rows, Schema, TypeName};
 
+use crate::bit_planes;
 use crate::input::{InputBlock, InputFormat, TableInput};
 use crate::native_alternatives::{
     Form, Structure, read_dynamic, read_dynamic_prefix, read_json, read_json_prefix, read_variant, read_variant_prefix,
@@ -106,6 +107,7 @@ pub(crate) fn write_prefix(data_type: &DataType, array: &dyn Array, form: Form, 
         DataType::LowCardinality(_) => out.extend_from_slice(&KEYS_VERSION.to_le_bytes()),
         DataType::Nullable(inner) => write_prefix(inner, array, form, out)?,
         DataType::SimpleAggregateFunction(simple) => write_prefix(simple.values(), array, form, out)?,
+        DataType::Named(named) => write_prefix(named.values(), array, form, out)?,
         DataType::Array(item) => write_prefix(item, &*items_of(array)?, form, out)?,
         DataType::Map(key, value) => {
             let entries = items_of(array)?;
@@ -179,6 +181,10 @@ pub(crate) fn write_values(data_type: &DataType, array: &dyn Array, form: Form, 
         }
         DataType::AggregateFunction(state) => crate::states::write_array(state, array, out)?,
         DataType::SimpleAggregateFunction(simple) => write_values(simple.values(), array, form, out)?,
+        DataType::Named(named) => match &named.name {
+            TypeName::QBit(qbit) => bit_planes::write(qbit, array, out)?,
+            TypeName::Shape(_) => write_values(named.values(), array, form, out)?,
+        },
         DataType::Variant(alternatives) => write_variant(alternatives, array, form, out)?,
         DataType::Dynamic(max_types) => write_dynamic(*max_types, array, form, out)?,
         DataType::Json(json) => write_json(json, array, form, out)?,
@@ -438,6 +444,7 @@ pub(crate) fn read_prefix(data_type: &DataType, input: &mut Cursor<'_>) -> Resul
         },
         DataType::Nullable(inner) => read_prefix(inner, input)?,
         DataType::SimpleAggregateFunction(simple) => read_prefix(simple.values(), input)?,
+        DataType::Named(named) => read_prefix(named.values(), input)?,
         DataType::Array(item) => Structure::Parts(vec![read_prefix(item, input)?]),
         DataType::Map(key, value) => Structure::Parts(vec![read_prefix(key, input)?, read_prefix(value, input)?]),
         DataType::Tuple(elements) => {
@@ -550,6 +557,10 @@ fn read_values(
         }
         DataType::AggregateFunction(state) => StateReader::new(state)?.read_array(rows, input)?,
         DataType::SimpleAggregateFunction(simple) => read_values(simple.values(), structure, rows, nulls, input)?,
+        DataType::Named(named) => match &named.name {
+            TypeName::QBit(qbit) => bit_planes::read(qbit, rows, input)?,
+            TypeName::Shape(_) => read_values(named.values(), structure, rows, nulls, input)?,
+        },
         DataType::Variant(alternatives) => read_variant(alternatives, structure, rows, input)?,
         DataType::Dynamic(_) => read_dynamic(structure, rows, input)?,
         DataType::Json(json) => with_nulls(read_json(json, structure, rows, input)?, nulls)?,

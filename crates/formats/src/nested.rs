@@ -65,6 +65,9 @@ impl Nested {
             DataType::SimpleAggregateFunction(simple) => {
                 return Self::new(&column.clone().with_type(simple.values().clone()), text);
             }
+            DataType::Named(named) => {
+                return Self::new(&column.clone().with_type(named.values().clone()), text);
+            }
             DataType::Array(item) => {
                 let items = Column::new((**item).clone(), list()?.values().clone());
                 Self::Array { offsets: list()?.offsets().clone(), items: Box::new(Self::new(&items, text)?) }

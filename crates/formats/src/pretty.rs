@@ -104,6 +104,7 @@ impl Texts {
             for ((column, values), field) in block.columns().iter().zip(&mut texts.columns).zip(fields.of(block)?) {
                 let mut source = match column.data_type() {
                     DataType::SimpleAggregateFunction(_)
+                    | DataType::Named(_)
                     | DataType::Array(_)
                     | DataType::Map(..)
                     | DataType::Tuple(_)

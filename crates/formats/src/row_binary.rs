@@ -267,6 +267,7 @@ fn binary_layout(data_type: &DataType) -> DataType {
     match data_type {
         DataType::LowCardinality(inner) => (**inner).clone(),
         DataType::SimpleAggregateFunction(simple) => binary_layout(simple.values()),
+        DataType::Named(named) => binary_layout(named.values()),
         DataType::DateTime(_) => DataType::DateTime(None),
         DataType::DateTime64(digits, _) => DataType::DateTime64(*digits, None),
         DataType::Nullable(inner) => DataType::Nullable(Arc::new(binary_layout(inner))),

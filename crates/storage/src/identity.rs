@@ -139,6 +139,7 @@ fn can_be_in_tables(data_type: &DataType) -> bool {
     match data_type {
         DataType::Nothing => false,
         DataType::SimpleAggregateFunction(simple) => can_be_in_tables(simple.values()),
+        DataType::Named(named) => can_be_in_tables(named.values()),
         DataType::Nullable(inner) | DataType::LowCardinality(inner) | DataType::Array(inner) => can_be_in_tables(inner),
         DataType::Map(key, value) => can_be_in_tables(key) && can_be_in_tables(value),
         // An empty group has no place in Parquet.

@@ -105,6 +105,7 @@ pub fn put_value(value: &Value, data_type: &DataType, out: &mut Vec<u8>) -> Resu
     match (data_type, value) {
         (DataType::LowCardinality(item), _) => put_value(value, item, out)?,
         (DataType::SimpleAggregateFunction(simple), _) => put_value(value, simple.values(), out)?,
+        (DataType::Named(named), _) => put_value(value, named.values(), out)?,
         (DataType::Nullable(_), Value::Null) => out.push(1),
         (DataType::Nullable(item), _) => {
             out.push(0);
@@ -192,6 +193,7 @@ fn take_nested(bytes: &mut &[u8], data_type: &DataType, depth: usize) -> Result<
     Ok(match data_type {
         DataType::LowCardinality(item) => take(item)?,
         DataType::SimpleAggregateFunction(simple) => take(simple.values())?,
+        DataType::Named(named) => take(named.values())?,
         DataType::Nullable(item) => match take_byte(bytes)? {
             0 => take_nested(bytes, item, depth + 1)?,
             _ => Value::Null,

@@ -302,6 +302,7 @@ pub fn default_value(data_type: &DataType) -> Value {
         DataType::Decimal(_, scale) => return Value::Decimal(Box::default(), *scale),
         DataType::LowCardinality(inner) => return default_value(inner),
         DataType::SimpleAggregateFunction(simple) => return default_value(simple.values()),
+        DataType::Named(named) => return default_value(named.values()),
         DataType::Array(_) => return Value::Array([].into()),
         DataType::Map(..) => return Value::Map([].into()),
         DataType::Variant(_) | DataType::Dynamic(_) => return Value::Null,
@@ -340,6 +341,7 @@ pub(crate) fn value_at(data_type: &DataType, array: &dyn Array, row: usize) -> V
         DataType::Bool => return Value::Bool(primitive::<UInt8Type>(array, row) != 0),
         DataType::Nullable(inner) => return value_at(inner, array, row),
         DataType::SimpleAggregateFunction(simple) => return value_at(simple.values(), array, row),
+        DataType::Named(named) => return value_at(named.values(), array, row),
         DataType::LowCardinality(inner) => {
             let dictionary = array.as_dictionary::<UInt32Type>();
             return value_at(inner, &**dictionary.values(), dictionary.keys().value(row).as_usize());

@@ -26,6 +26,7 @@
 //! | `JSON` | `StructArray` of one array for each typed path and a map of the others to `Dynamic` |
 //! | `AggregateFunction(…)` | `BinaryArray` of states |
 //! | `SimpleAggregateFunction(f, T)` | the array of T |
+//! | `Point`, `Ring`, …, `QBit` | the array of what they name (`named_type.rs`) |
 //! | `Nothing` | `NullArray` |
 
 use std::fmt;
@@ -36,6 +37,7 @@ use arrow_schema::{Field, Fields};
 use crate::aggregate_type::AggregateType;
 use crate::error::{Error, ErrorCode, Result};
 use crate::json_type::JsonType;
+use crate::named_type::NamedType;
 use crate::simple_aggregate_type::SimpleAggregateType;
 use crate::variant_type::DYNAMIC_TYPES;
 
@@ -96,6 +98,8 @@ pub enum DataType {
     AggregateFunction(Arc<AggregateType>),
     /// Values of another type, inside its wrappers.
     SimpleAggregateFunction(Arc<SimpleAggregateType>),
+    /// Values of another type under a name of their own.
+    Named(Arc<NamedType>),
 }
 
 /// One element of a `Tuple`.
@@ -217,6 +221,7 @@ impl DataType {
         match self {
             Self::Nullable(inner) | Self::LowCardinality(inner) => inner.inner(),
             Self::SimpleAggregateFunction(simple) => simple.values(),
+            Self::Named(named) => named.values(),
             other => other,
         }
     }
@@ -232,8 +237,10 @@ impl DataType {
 
     /// Whether `Nullable(self)` exists.
     pub fn can_be_inside_nullable(&self) -> bool {
-        if let Self::SimpleAggregateFunction(simple) = self {
-            return simple.values().can_be_inside_nullable();
+        match self {
+            Self::SimpleAggregateFunction(simple) => return simple.values().can_be_inside_nullable(),
+            Self::Named(named) => return named.values().can_be_inside_nullable(),
+            _ => {}
         }
         !matches!(
             self,
@@ -447,6 +454,7 @@ impl fmt::Display for DataType {
             Self::Nullable(inner) => write!(f, "Nullable({inner})"),
             Self::LowCardinality(inner) => write!(f, "LowCardinality({inner})"),
             Self::SimpleAggregateFunction(simple) => write!(f, "{simple}"),
+            Self::Named(named) => write!(f, "{named}"),
             Self::Array(item) => write!(f, "Array({item})"),
             Self::Map(key, value) => write!(f, "Map({key}, {value})"),
             Self::Variant(alternatives) => {

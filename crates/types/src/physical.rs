@@ -72,6 +72,7 @@ impl DataType {
             Self::UUID => Physical::Uuid,
             Self::Nullable(inner) => inner.physical(),
             Self::SimpleAggregateFunction(simple) => simple.values().physical(),
+            Self::Named(named) => named.values().physical(),
             Self::LowCardinality(_) => Physical::Dictionary,
             Self::Array(_) | Self::Map(..) => Physical::List,
             Self::Tuple(_) | Self::Variant(_) | Self::Json(_) => Physical::Struct,
@@ -88,6 +89,7 @@ impl DataType {
         match self {
             Self::Array(item) => (**item).clone(),
             Self::SimpleAggregateFunction(simple) => simple.values().list_item(),
+            Self::Named(named) => named.values().list_item(),
             other => other.map_entry_type(),
         }
     }
@@ -97,6 +99,7 @@ impl DataType {
         match self {
             Self::Nullable(inner) => inner.struct_parts(),
             Self::SimpleAggregateFunction(simple) => simple.values().struct_parts(),
+            Self::Named(named) => named.values().struct_parts(),
             Self::Tuple(elements) => elements
                 .iter()
                 .enumerate()
@@ -162,6 +165,7 @@ impl DataType {
         match self {
             Self::Nullable(inner) => inner.without_nullable(),
             Self::SimpleAggregateFunction(simple) => simple.values(),
+            Self::Named(named) => named.values(),
             other => other,
         }
     }

@@ -100,6 +100,7 @@ impl DataType {
     pub fn computed(&self) -> Self {
         match self {
             Self::SimpleAggregateFunction(simple) => simple.values().computed(),
+            Self::Named(named) => named.values().computed(),
             Self::BFloat16 => Self::Float32,
             Self::Nullable(inner) => Self::Nullable(Arc::new(inner.computed())),
             Self::LowCardinality(inner) => Self::LowCardinality(Arc::new(inner.computed())),
@@ -121,6 +122,7 @@ impl DataType {
     pub fn without_names(&self) -> Self {
         match self {
             Self::SimpleAggregateFunction(simple) => simple.values().clone(),
+            Self::Named(named) => named.values().clone(),
             Self::Nullable(inner) => Self::Nullable(Arc::new(inner.without_names())),
             Self::LowCardinality(inner) => Self::LowCardinality(Arc::new(inner.without_names())),
             other => other.clone(),
@@ -130,7 +132,7 @@ impl DataType {
     /// Whether [`computed`](Self::computed) is another type.
     pub fn is_computed_otherwise(&self) -> bool {
         match self {
-            Self::SimpleAggregateFunction(_) | Self::BFloat16 => true,
+            Self::SimpleAggregateFunction(_) | Self::Named(_) | Self::BFloat16 => true,
             Self::Nullable(inner) | Self::LowCardinality(inner) | Self::Array(inner) => inner.is_computed_otherwise(),
             Self::Map(key, value) => key.is_computed_otherwise() || value.is_computed_otherwise(),
             Self::Tuple(elements) => elements.iter().any(|element| element.data_type.is_computed_otherwise()),

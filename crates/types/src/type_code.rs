@@ -109,7 +109,7 @@ pub fn put_type(data_type: &DataType, out: &mut Vec<u8>) {
         }
         DataType::Dynamic(max_types) => out.extend_from_slice(&[0x2B, *max_types]),
         // What has no code of its own goes by its name.
-        DataType::AggregateFunction(_) | DataType::SimpleAggregateFunction(_) => {
+        DataType::AggregateFunction(_) | DataType::SimpleAggregateFunction(_) | DataType::Named(_) => {
             named(0x2C, &data_type.to_string(), out)
         }
         DataType::Bool => out.push(0x2D),

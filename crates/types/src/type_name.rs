@@ -6,6 +6,7 @@ use crate::aggregate_type::AggregateType;
 use crate::data_type::{DECIMAL_DIGITS_MAX, DataType, EnumValues, IntervalKind, TupleElement};
 use crate::error::{Error, ErrorCode, Result};
 use crate::json_type::JsonType;
+use crate::named_type::{QBit, Shape};
 use crate::simple_aggregate_type::SimpleAggregateType;
 use crate::type_family::{WORDS_MAX, find, is_alias};
 use crate::variant_type::{DYNAMIC_TYPES, DYNAMIC_TYPES_MAX};
@@ -371,11 +372,16 @@ impl<'a> NameReader<'a> {
                 }
                 DataType::Time64(digits)
             }
-            // Shapes are held and shown as what they are made of.
-            "Point" => point(),
-            "Ring" | "LineString" | "MultiPoint" => DataType::array(point()),
-            "Polygon" | "MultiLineString" => DataType::array(DataType::array(point())),
-            "MultiPolygon" => DataType::array(DataType::array(DataType::array(point()))),
+            "QBit" => {
+                self.expect('(')?;
+                let element = self.data_type(depth + 1)?;
+                self.expect(',')?;
+                let dimension = self.number()?;
+                let stride = if self.eat(',') { Some(self.number()?) } else { None };
+                self.expect(')')?;
+                QBit::data_type(element, dimension, stride)?
+            }
+            name if let Some(shape) = Shape::of(name) => shape.data_type(),
             "Nested" => DataType::array(self.tuple(depth)?),
             other => {
                 let data_type = simple_type(other).ok_or_else(|| unknown(other))?;
@@ -544,10 +550,6 @@ fn unknown(name: &str) -> Error {
     Error::new(ErrorCode::UNKNOWN_TYPE, format!("Unknown data type family: {name}"))
 }
 
-fn point() -> DataType {
-    DataType::tuple([DataType::Float64, DataType::Float64])
-}
-
 /// The integer of the same width without a sign.
 fn unsigned(data_type: &DataType) -> DataType {
     match data_type.fixed_width_bytes() {
@@ -671,7 +673,8 @@ mod tests {
             ("INT(11) UNSIGNED", "UInt32"),
             ("Tuple(a INT SIGNED, DOUBLE PRECISION)", "Tuple(a Int32, Float64)"),
             ("Nested(a UInt8, b String)", "Array(Tuple(a UInt8, b String))"),
-            ("Ring", "Array(Tuple(Float64, Float64))"),
+            ("QBit(BFloat16, 16,8)", "QBit(BFloat16, 16, 8)"),
+            ("Array(Ring)", "Array(Ring)"),
             ("time64", "Time64(3)"),
         ] {
             assert_eq!(DataType::parse(alias).unwrap().to_string(), name);

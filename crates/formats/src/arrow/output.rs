@@ -54,6 +54,7 @@ impl Layout {
         Ok(match data_type {
             DataType::Nullable(inner) | DataType::LowCardinality(inner) => return self.arrow_type(inner),
             DataType::SimpleAggregateFunction(simple) => return self.arrow_type(simple.values()),
+            DataType::Named(named) => return self.arrow_type(named.values()),
             DataType::String | DataType::Variant(_) | DataType::Dynamic(_) | DataType::Json(_) => self.string.clone(),
             DataType::Bool => ArrowType::Boolean,
             DataType::Date | DataType::Date32 => ArrowType::Date32,
@@ -124,6 +125,7 @@ fn to_arrow(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
             squall_types::cast(&column, &DataType::String, &squall_types::CastOptions::default())?.to_array()?
         }
         DataType::SimpleAggregateFunction(simple) => to_arrow(simple.values(), array)?,
+        DataType::Named(named) => to_arrow(named.values(), array)?,
         DataType::LowCardinality(inner) => {
             let dictionary = array.as_dictionary::<UInt32Type>();
             to_arrow(inner, &arrow_select::take::take(&**dictionary.values(), dictionary.keys(), None)?)?

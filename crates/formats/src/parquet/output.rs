@@ -53,6 +53,7 @@ impl Layout {
             DataType::Nullable(inner) => return Self::new(name, inner, true),
             DataType::LowCardinality(inner) => return Self::new(name, inner, is_nullable),
             DataType::SimpleAggregateFunction(simple) => return Self::new(name, simple.values(), is_nullable),
+            DataType::Named(named) => return Self::new(name, named.values(), is_nullable),
             DataType::Bool => (PhysicalType::BOOLEAN, 0, None, ArrowType::Boolean),
             DataType::UInt8 => (PhysicalType::INT32, 0, integer(8, false), ArrowType::UInt8),
             DataType::UInt16 => (PhysicalType::INT32, 0, integer(16, false), ArrowType::UInt16),
@@ -193,6 +194,7 @@ fn to_parquet(data_type: &DataType, array: &ArrayRef, field: &Field) -> Result<A
         DataType::Nullable(inner) => to_parquet(inner, array, field)?,
         DataType::Variant(_) | DataType::Dynamic(_) | DataType::Json(_) => texts_of(data_type, array)?,
         DataType::SimpleAggregateFunction(simple) => to_parquet(simple.values(), array, field)?,
+        DataType::Named(named) => to_parquet(named.values(), array, field)?,
         DataType::LowCardinality(inner) => {
             let dictionary = array.as_dictionary::<UInt32Type>();
             let array = arrow_select::take::take(&**dictionary.values(), dictionary.keys(), None)?;

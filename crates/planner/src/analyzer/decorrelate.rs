@@ -537,7 +537,7 @@ fn schema_after(schema: &Schema, added: impl Iterator<Item = (Arc<str>, DataType
 
 /// The column of the items of an array.
 fn item_of(array: &Expression) -> (Arc<str>, DataType) {
-    let data_type = match array.data_type() {
+    let data_type = match array.data_type().inner() {
         DataType::Array(item) => (**item).clone(),
         map @ DataType::Map(..) => map.map_entry_type(),
         other => other.clone(),

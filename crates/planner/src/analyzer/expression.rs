@@ -460,6 +460,7 @@ impl<'q> Scope<'q> {
                         || name.parse::<usize>().is_ok_and(|number| (1..=elements.len()).contains(&number))
                 }
                 DataType::Array(item) => tuple_has(item, name),
+                DataType::Named(named) => tuple_has(named.values(), name),
                 _ => false,
             }
         }

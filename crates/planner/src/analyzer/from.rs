@@ -456,7 +456,7 @@ impl Scope<'_> {
         };
         let Some(columns) = self.nested_columns(parts)? else { return Ok(false) };
         for column in columns {
-            let DataType::Array(item) = self.source.data_type(column).clone() else { return Ok(false) };
+            let DataType::Array(item) = self.source.data_type(column).without_names() else { return Ok(false) };
             arrays.push(self.column(column)?);
             let name = self.source.name(column).into();
             joined.push(JoinedColumn { name, data_type: (*item).clone(), replaces: Some(column) });

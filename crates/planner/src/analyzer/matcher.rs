@@ -100,7 +100,7 @@ impl Scope<'_> {
                 )));
             }
         };
-        let DataType::Tuple(elements) = self.graph.data_type(tuple).clone() else {
+        let DataType::Tuple(elements) = self.graph.data_type(tuple).without_names() else {
             return Err(self.in_scope(Error::new(
                 ErrorCode::UNSUPPORTED_METHOD,
                 format!("Qualified matcher expects a tuple, not {}", self.graph.data_type(tuple)),

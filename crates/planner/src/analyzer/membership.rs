@@ -283,6 +283,7 @@ impl NullableItems {
             DataType::Tuple(elements) => {
                 Self::Elements(elements.iter().map(|element| element.data_type.is_nullable()).collect())
             }
+            DataType::Named(named) => Self::of(named.values(), finds_null),
             _ => Self::Whole,
         }
     }

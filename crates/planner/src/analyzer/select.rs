@@ -274,7 +274,7 @@ impl Scope<'_> {
             )));
         };
         let tuple = self.resolve_argument(argument)?;
-        let DataType::Tuple(elements) = self.graph.data_type(tuple).clone() else {
+        let DataType::Tuple(elements) = self.graph.data_type(tuple).without_names() else {
             return Err(self.in_scope(Error::new(
                 ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
                 format!("Function untuple argument must have compound type. Actual {}", self.graph.data_type(tuple)),

@@ -231,6 +231,7 @@ pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
         | DataType::Nothing
         | DataType::Nullable(_)
         | DataType::SimpleAggregateFunction(_)
+        | DataType::Named(_)
         | DataType::LowCardinality(_) => "int64",
     }
 }
@@ -292,6 +293,7 @@ fn file_type(data_type: &DataType, strings: &ArrowType, ids: &mut i64) -> ArrowT
         DataType::DateTime64(9, _) => ArrowType::Timestamp(TimeUnit::Nanosecond, None),
         DataType::Nullable(inner) => file_type(inner, strings, ids),
         DataType::SimpleAggregateFunction(simple) => file_type(simple.values(), strings, ids),
+        DataType::Named(named) => file_type(named.values(), strings, ids),
         DataType::LowCardinality(inner) if is_string(inner) => {
             ArrowType::Dictionary(Box::new(ArrowType::UInt32), Box::new(strings.clone()))
         }
@@ -315,6 +317,7 @@ fn to_file(data_type: &DataType, array: &ArrayRef, arrow_type: &ArrowType) -> Re
     Ok(match data_type {
         DataType::Nullable(inner) => to_file(inner, array, arrow_type)?,
         DataType::SimpleAggregateFunction(simple) => to_file(simple.values(), array, arrow_type)?,
+        DataType::Named(named) => to_file(named.values(), array, arrow_type)?,
         DataType::Bool => {
             let flags = array.as_primitive::<UInt8Type>();
             let values =
@@ -361,6 +364,7 @@ fn to_memory(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
     Ok(match data_type {
         DataType::Nullable(inner) => to_memory(inner, array)?,
         DataType::SimpleAggregateFunction(simple) => to_memory(simple.values(), array)?,
+        DataType::Named(named) => to_memory(named.values(), array)?,
         DataType::Bool => {
             let flags = array.as_boolean();
             let values: Vec<u8> = flags.values().iter().map(u8::from).collect();

@@ -112,6 +112,13 @@ fn to_variant(
         || from.is_of_alternatives()
         || plain == DataType::Nothing;
     if !known {
+        // A name that only says what a value means need not be written: `(1, 2)` is a point.
+        let is_named = |one: &&DataType| matches!(one, DataType::Named(_));
+        for named in alternatives.iter().filter(is_named) {
+            if let Ok(array) = super::cast_array(from, array, named, options) {
+                return to_variant(named, &array, to, alternatives, options);
+            }
+        }
         return Err(Error::new(
             ErrorCode::CANNOT_CONVERT_TYPE,
             format!(

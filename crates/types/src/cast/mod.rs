@@ -182,8 +182,15 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
     if from.simple_aggregate().or_else(|| to.simple_aggregate()).is_some() {
         return cast_array(&from.without_names(), array, &to.without_names(), options);
     }
+    if let DataType::Named(named) = to {
+        // The name of `from` stays: a geometry keeps which shape each of its values is.
+        return cast_array(from, array, named.values(), options);
+    }
     if alternatives::concerns(from, to) {
         return alternatives::convert(from, array, to, options);
+    }
+    if let DataType::Named(named) = from {
+        return cast_array(named.values(), array, to, options);
     }
     if let DataType::LowCardinality(entry_type) = from {
         let dictionary = array.as_dictionary::<UInt32Type>();

@@ -246,6 +246,7 @@ impl Node {
             }
             DataType::Json(json) => Values::Object(Box::new(Objects::new(json, array, options)?)),
             DataType::SimpleAggregateFunction(simple) => return Self::new(simple.values(), array, options),
+            DataType::Named(named) => return Self::new(named.values(), array, options),
             DataType::BFloat16 | DataType::Float32 => Values::Float32(values!(Float32Type), floats(options)?),
             DataType::Float64 => Values::Float64(values!(Float64Type), floats(options)?),
             DataType::String | DataType::AggregateFunction(_) => Values::String(array.as_binary().clone()),

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow_array::types::{Float64Type, UInt8Type};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Shape, checkpoint};
 
 use super::inside::{Place, is_in_polygon, place};
 use super::overlay::{Relation, corrected};
-use super::shape::{MultiPolygon, Point, Shapes, ShapesBuilder, geometry, geometry_type};
+use super::shape::{MultiPolygon, Point, Shapes, ShapesBuilder, geometry};
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, argument};
 
@@ -155,7 +155,7 @@ pub(super) fn resolve_hull(call: &Call<'_>) -> Bound {
     if geometry(call, 0)? == 0 {
         return Err(no_point(call));
     }
-    call.bind(geometry_type(2), |arguments, rows| {
+    call.bind(Shape::Polygon.data_type(), |arguments, rows| {
         let shapes = Shapes::of(argument(arguments, 0)?)?;
         let mut builder = ShapesBuilder::new(2);
         for row in 0..rows {
@@ -166,7 +166,7 @@ pub(super) fn resolve_hull(call: &Call<'_>) -> Bound {
             all.dedup();
             builder.polygon(&[hull(&all)])?;
         }
-        builder.finish()
+        builder.finish(Shape::Polygon)
     })
 }
 

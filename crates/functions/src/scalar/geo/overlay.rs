@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use squall_types::{Result, checkpoint};
+use squall_types::{Result, Shape, checkpoint};
 
 use super::inside::{Place, is_in_polygon, place};
 use super::measure::{Space, cross, dot, points, unit};
-use super::shape::{MultiPolygon, Point, Polygon, Ring, Shapes, ShapesBuilder, geometry, geometry_type};
+use super::shape::{MultiPolygon, Point, Polygon, Ring, Shapes, ShapesBuilder, geometry};
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, argument};
 
@@ -31,7 +31,7 @@ pub(super) fn resolve(call: &Call<'_>, rule: Rule) -> Result<Arc<dyn BoundFuncti
         }
     }
     let space = Space::of(call);
-    call.bind(geometry_type(3), move |arguments, rows| {
+    call.bind(Shape::MultiPolygon.data_type(), move |arguments, rows| {
         let (left, right) = (Shapes::of(argument(arguments, 0)?)?, Shapes::of(argument(arguments, 1)?)?);
         let mut builder = ShapesBuilder::new(3);
         for row in 0..rows {
@@ -39,7 +39,7 @@ pub(super) fn resolve(call: &Call<'_>, rule: Rule) -> Result<Arc<dyn BoundFuncti
             checkpoint(points(&left).saturating_mul(points(&right)).saturating_mul(16))?;
             builder.multipolygon(&overlay(space, &left, &right, rule))?;
         }
-        builder.finish()
+        builder.finish(Shape::MultiPolygon)
     })
 }
 

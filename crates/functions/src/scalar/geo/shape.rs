@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use squall_types::{Alternatives, Column, DataType, Error, ErrorCode, Result, grow};
+use squall_types::{Alternatives, Column, DataType, Error, ErrorCode, Result, Shape, grow};
 
 use crate::scalar::array::{Lists, list_column};
 use crate::scalar::simple::{Call, floats};
@@ -31,12 +31,6 @@ pub(super) fn depth(data_type: &DataType, is_coordinate: fn(&DataType) -> bool) 
 pub(super) fn geometry(call: &Call<'_>, at: usize) -> Result<usize> {
     let found = depth(call.type_of(at), |data_type| *data_type == DataType::Float64).filter(|depth| *depth <= 3);
     found.ok_or_else(|| Error::new(ErrorCode::BAD_ARGUMENTS, format!("Unknown geometry type {}", call.type_of(at))))
-}
-
-/// The type of geometries of a depth.
-pub(super) fn geometry_type(depth: usize) -> DataType {
-    let point = DataType::tuple([DataType::Float64, DataType::Float64]);
-    (0..depth).fold(point, |item, _| DataType::array(item))
 }
 
 /// The geometries of a column.
@@ -152,58 +146,46 @@ impl ShapesBuilder {
         self.end(2)
     }
 
-    pub fn finish(self) -> Result<Column> {
+    /// The column, of a shape that is nested as deep as the builder.
+    pub fn finish(self, shape: Shape) -> Result<Column> {
         let rows = self.x.len();
         let parts = [self.x, self.y]
             .map(|values| Column::from_primitive::<arrow_array::types::Float64Type>(DataType::Float64, values));
-        let mut column = from_elements(&geometry_type(0), &parts, rows)?;
+        let mut column = from_elements(&Shape::Point.data_type().without_names(), &parts, rows)?;
         for ends in self.ends {
             column = list_column(&column.data_type().clone(), ends, Arc::clone(column.array()))?;
         }
-        Ok(column)
+        Ok(column.with_type(shape.data_type()))
     }
 }
 
-/// Builds a column of geometries of different depths: a `Variant` of a point, a ring, a polygon and a multipolygon.
+/// Builds a column of geometries of different shapes, a `Geometry`.
 pub(super) struct AnyShapesBuilder {
-    builders: Vec<ShapesBuilder>,
-    /// How many geometries of each depth there are.
-    counts: [u32; 4],
+    /// A builder for each shape that is one, and how many it has.
+    builders: Vec<(Shape, ShapesBuilder, u32)>,
     rows: Vec<Option<(u32, u32)>>,
 }
 
 impl AnyShapesBuilder {
     pub fn new() -> Self {
-        Self { builders: (0..=3).map(ShapesBuilder::new).collect(), counts: [0; 4], rows: Vec::new() }
+        let builder = |shape: Shape| shape.depth().map(|depth| (shape, ShapesBuilder::new(depth), 0));
+        Self { builders: Shape::ALL.into_iter().filter_map(builder).collect(), rows: Vec::new() }
     }
 
-    /// The alternatives, in the order of depths.
-    fn alternatives() -> Vec<DataType> {
-        (0..=3).map(geometry_type).collect()
-    }
-
-    /// The type of the column.
-    ///
-    /// # Errors
-    /// None for these types.
-    pub fn data_type() -> Result<DataType> {
-        DataType::variant(Self::alternatives())
-    }
-
-    /// Begins the next row, of this depth: who reads it appends it to the builder.
-    pub fn next(&mut self, depth: usize) -> Result<&mut ShapesBuilder> {
-        let wrong = || Error::logical("a geometry is not nested so deep");
-        let count = self.counts.get_mut(depth).ok_or_else(wrong)?;
-        self.rows.push(Some((depth as u32, *count)));
+    /// Begins the next row, of this shape: who reads it appends it to the builder.
+    pub fn next(&mut self, shape: Shape) -> Result<&mut ShapesBuilder> {
+        let found = self.builders.iter_mut().enumerate().find(|(_, (own, ..))| *own == shape);
+        let (at, (_, builder, count)) = found.ok_or_else(|| Error::logical("a geometry of no shape"))?;
+        self.rows.push(Some((at as u32, *count)));
         *count += 1;
-        self.builders.get_mut(depth).ok_or_else(wrong)
+        Ok(builder)
     }
 
     pub fn finish(self) -> Result<Column> {
-        let columns = self.builders.into_iter().map(ShapesBuilder::finish).collect::<Result<Vec<_>>>()?;
-        let data_type = Self::data_type()?;
-        let DataType::Variant(alternatives) = &data_type else { return Err(Error::logical("a variant that is none")) };
-        let array = Alternatives { columns, rows: self.rows }.to_variant(alternatives)?;
-        Ok(Column::new(data_type, array))
+        let columns = self.builders.into_iter().map(|(shape, builder, _)| builder.finish(shape));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
+        let array = Alternatives { columns, rows: self.rows }.to_variant(&types)?;
+        Ok(Column::new(Shape::Geometry.data_type(), array))
     }
 }

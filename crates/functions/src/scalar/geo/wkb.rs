@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use squall_types::{DataType, Error, ErrorCode, Result, checkpoint};
+use squall_types::{DataType, Error, ErrorCode, Result, Shape, checkpoint};
 
-use super::shape::{AnyShapesBuilder, Point, Shapes, ShapesBuilder, geometry, geometry_type};
+use super::shape::{AnyShapesBuilder, Point, Shapes, ShapesBuilder, geometry};
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, argument, string_column};
 
@@ -28,14 +28,21 @@ impl Kind {
         all.into_iter().find(|kind| *kind as u32 == number)
     }
 
+    /// The shape that its values have.
+    fn shape(self) -> Shape {
+        match self {
+            Self::Point => Shape::Point,
+            Self::LineString => Shape::LineString,
+            Self::MultiPoint => Shape::MultiPoint,
+            Self::Polygon => Shape::Polygon,
+            Self::MultiLineString => Shape::MultiLineString,
+            Self::MultiPolygon => Shape::MultiPolygon,
+        }
+    }
+
     /// How deep arrays of its points are nested.
     fn depth(self) -> usize {
-        match self {
-            Self::Point => 0,
-            Self::LineString | Self::MultiPoint => 1,
-            Self::Polygon | Self::MultiLineString => 2,
-            Self::MultiPolygon => 3,
-        }
+        self.shape().depth().unwrap_or(0)
     }
 
     /// What it consists of, where its parts are geometries with heads of their own.
@@ -111,7 +118,7 @@ pub(super) fn resolve_read(call: &Call<'_>) -> Bound {
         "readWKBMultiLineString" => Kind::MultiLineString,
         _ => Kind::MultiPolygon,
     };
-    call.bind(geometry_type(kind.depth()), move |arguments, rows| {
+    call.bind(kind.shape().data_type(), move |arguments, rows| {
         let texts = Strings::of(arguments, 0)?;
         let mut builder = ShapesBuilder::new(kind.depth());
         for row in 0..rows {
@@ -119,7 +126,7 @@ pub(super) fn resolve_read(call: &Call<'_>) -> Bound {
             checkpoint(64 + bytes.len())?;
             Reader { bytes, is_big: false }.geometry(kind, name, &mut builder)?;
         }
-        builder.finish()
+        builder.finish(kind.shape())
     })
 }
 
@@ -128,7 +135,7 @@ pub(super) fn resolve_any(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
     call.strings([0])?;
     let name = call.name;
-    call.bind(AnyShapesBuilder::data_type()?, move |arguments, rows| {
+    call.bind(Shape::Geometry.data_type(), move |arguments, rows| {
         let texts = Strings::of(arguments, 0)?;
         let mut builder = AnyShapesBuilder::new();
         for row in 0..rows {
@@ -140,7 +147,7 @@ pub(super) fn resolve_any(call: &Call<'_>) -> Bound {
             let kind = Kind::of_number(number).ok_or_else(|| {
                 Error::new(ErrorCode::BAD_ARGUMENTS, format!("Incorrect type of geometry in WKB: {number}"))
             })?;
-            Reader { bytes, is_big: false }.geometry(kind, name, builder.next(kind.depth())?)?;
+            Reader { bytes, is_big: false }.geometry(kind, name, builder.next(kind.shape())?)?;
         }
         builder.finish()
     })

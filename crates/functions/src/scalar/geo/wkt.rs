@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use squall_types::{DataType, Error, ErrorCode, Result, checkpoint};
+use squall_types::{DataType, Error, ErrorCode, Result, Shape, checkpoint};
 
-use super::shape::{AnyShapesBuilder, Point, Shapes, ShapesBuilder, geometry, geometry_type};
+use super::shape::{AnyShapesBuilder, Point, Shapes, ShapesBuilder, geometry};
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, argument, string_column};
 
@@ -150,16 +150,15 @@ pub(super) fn resolve_svg(call: &Call<'_>) -> Bound {
     })
 }
 
-/// What `readWKT…` reads: the word that begins it, how deep arrays of points are nested in the result, and how deep the parentheses.
-fn wanted(name: &str) -> (&'static str, usize) {
-    match name {
-        "readWKTPoint" => ("POINT", 0),
-        "readWKTLineString" => ("LINESTRING", 1),
-        "readWKTMultiPoint" => ("MULTIPOINT", 1),
-        "readWKTRing" => ("POLYGON", 1),
-        "readWKTPolygon" => ("POLYGON", 2),
-        "readWKTMultiLineString" => ("MULTILINESTRING", 2),
-        _ => ("MULTIPOLYGON", 3),
+/// What a shape's text begins with.
+fn word(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Point => "POINT",
+        Shape::LineString => "LINESTRING",
+        Shape::MultiPoint => "MULTIPOINT",
+        Shape::Ring | Shape::Polygon => "POLYGON",
+        Shape::MultiLineString => "MULTILINESTRING",
+        Shape::MultiPolygon | Shape::Geometry => "MULTIPOLYGON",
     }
 }
 
@@ -168,23 +167,23 @@ pub(super) fn resolve_read(call: &Call<'_>) -> Bound {
     if !call.type_of(0).is_string_or_fixed_string() {
         return Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, "First argument should be String"));
     }
-    let (word, depth) = wanted(call.name);
-    let is_ring = call.name == "readWKTRing";
-    call.bind(geometry_type(depth), move |arguments, rows| {
+    let shape = Shape::of(call.name.trim_start_matches("readWKT")).ok_or_else(|| Error::logical("an unknown shape"))?;
+    call.bind(shape.data_type(), move |arguments, rows| {
         let texts = Strings::of(arguments, 0)?;
-        let mut builder = ShapesBuilder::new(depth);
+        let mut builder = ShapesBuilder::new(shape.depth().unwrap_or(0));
         for row in 0..rows {
-            read_one(texts.get(row), (word, depth), is_ring, &mut builder)?;
+            read_one(texts.get(row), shape, &mut builder)?;
         }
-        builder.finish()
+        builder.finish(shape)
     })
 }
 
-/// Reads a geometry that begins with a word.
-fn read_one(text: &[u8], (word, depth): (&str, usize), is_ring: bool, builder: &mut ShapesBuilder) -> Result<()> {
+/// Reads a geometry of a shape.
+fn read_one(text: &[u8], shape: Shape, builder: &mut ShapesBuilder) -> Result<()> {
     checkpoint(64 + 16 * text.len())?;
+    let (depth, is_ring) = (shape.depth().unwrap_or(0), shape == Shape::Ring);
     let mut reader = Reader { text, at: 0 };
-    reader.expect_word(word)?;
+    reader.expect_word(word(shape))?;
     if reader.takes_word("EMPTY") {
         let Some(level) = depth.checked_sub(1) else {
             let whole = String::from_utf8_lossy(text);
@@ -195,7 +194,7 @@ fn read_one(text: &[u8], (word, depth): (&str, usize), is_ring: bool, builder: &
     if is_ring {
         reader.expect(b'(')?;
     }
-    reader.nested(depth, word == "MULTIPOINT", builder)?;
+    reader.nested(depth, shape == Shape::MultiPoint, builder)?;
     if is_ring {
         reader.expect(b')')?;
     }
@@ -206,20 +205,21 @@ fn read_one(text: &[u8], (word, depth): (&str, usize), is_ring: bool, builder: &
 pub(super) fn resolve_any(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
     call.strings([0])?;
-    let kinds = ["readWKTPoint", "readWKTLineString", "readWKTMultiPoint", "readWKTPolygon", "readWKTMultiLineString"];
-    let kinds: Vec<(&str, usize)> = kinds.into_iter().chain(["readWKTMultiPolygon"]).map(wanted).collect();
-    call.bind(AnyShapesBuilder::data_type()?, move |arguments, rows| {
+    // A polygon's text may be meant as a ring's only by who says so.
+    let is_own = |shape: &Shape| !matches!(shape, Shape::Geometry | Shape::Ring);
+    let shapes: Vec<Shape> = Shape::ALL.into_iter().filter(is_own).collect();
+    call.bind(Shape::Geometry.data_type(), move |arguments, rows| {
         let texts = Strings::of(arguments, 0)?;
         let mut builder = AnyShapesBuilder::new();
         for row in 0..rows {
             let text = texts.get(row);
-            let found = kinds.iter().find(|(word, _)| Reader { text, at: 0 }.takes_word(word));
-            let Some(kind) = found else {
+            let found = shapes.iter().find(|shape| Reader { text, at: 0 }.takes_word(word(**shape)));
+            let Some(shape) = found else {
                 let whole = String::from_utf8_lossy(text);
                 let message = format!("Error while parsing a WKT geometry: {whole}");
                 return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
             };
-            read_one(text, *kind, false, builder.next(kind.1)?)?;
+            read_one(text, *shape, builder.next(*shape)?)?;
         }
         builder.finish()
     })

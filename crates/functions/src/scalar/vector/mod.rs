@@ -5,6 +5,7 @@ mod arrays;
 mod centroid;
 mod hadamard;
 mod quantize;
+mod transposed;
 mod tuples;
 
 use std::sync::Arc;
@@ -36,6 +37,12 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("quantizeBFloat16ToInt8", quantize::resolve).never_throws().with_halves(),
     &Function::new("assignCentroid", centroid::resolve),
     &Function::new("randomHadamardTransform", hadamard::resolve).with_halves(),
+    &Function::new("L2DistanceTransposed", transposed::resolve).of_any_type(),
+    &Function::new("L2DistanceTransposedQuantized", transposed::resolve).of_any_type(),
+    &Function::new("cosineDistanceTransposed", transposed::resolve).of_any_type(),
+    &Function::new("cosineDistanceTransposedQuantized", transposed::resolve).of_any_type(),
+    &Function::new("dotProductTransposed", transposed::resolve).of_any_type(),
+    &Function::new("dotProductTransposedQuantized", transposed::resolve).of_any_type(),
     &Function::new("dotProduct", dot_product),
     &Function::new("arrayDotProduct", dot_product),
 ];

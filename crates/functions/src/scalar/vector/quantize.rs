@@ -284,8 +284,33 @@ fn level_of(value: f32) -> i8 {
     if value < 0.0 { -1 - level } else { level }
 }
 
-fn value_of(level: i8) -> f32 {
+pub(super) fn value_of(level: i8) -> f32 {
     if level < 0 { -LEVELS[usize::from((-1 - level) as u8)] } else { LEVELS[usize::from(level as u8)] }
+}
+
+/// What levels stand for of which only so many of the highest bits are known, by these bits: the mean of the normal distribution over all
+/// levels that have them.
+pub(super) fn prefix_means(bits: usize) -> Vec<f64> {
+    let density = |at: f64| (-at * at / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    let share = |at: f64| libm::erf(at / std::f64::consts::SQRT_2) / 2.0;
+    let start = |level: usize| match level.checked_sub(1) {
+        None => 0.0,
+        Some(before) => STARTS.get(before).map_or(f64::INFINITY, |start| f64::from(*start)),
+    };
+    let width = 1_usize << (8 - bits);
+    let mean = |prefix: usize| {
+        let first = (prefix * width) as u8 as i8;
+        if width == 1 {
+            return f64::from(value_of(first));
+        }
+        // Those below zero are the same with a minus: of them the last comes first.
+        let least = if first < 0 { usize::from((-1 - first) as u8) + 1 - width } else { usize::from(first as u8) };
+        // With one bit a level's sign is all that is known.
+        let (from, to) = (start(least), start(least + width.min(LEVELS.len())));
+        let mean = (density(from) - density(to)) / (share(to) - share(from));
+        if first < 0 { -mean } else { mean }
+    };
+    (0..1 << bits).map(mean).collect()
 }
 
 fn quantized(column: &Column) -> Result<Column> {

@@ -167,6 +167,7 @@ impl Node {
             DataType::Dynamic(_) => Self::Dynamic(Box::new(DynamicReader::new(options))),
             DataType::Json(json) => Self::Object(Box::new(ObjectReader::new(json, options)?)),
             DataType::SimpleAggregateFunction(simple) => Self::new(simple.values(), options)?,
+            DataType::Named(named) => Self::new(named.values(), options)?,
             DataType::Nullable(inner) => Self::Nullable(Box::new(Self::new(inner, options)?), Vec::new()),
             DataType::LowCardinality(inner) => Self::LowCardinality(Box::new(Self::new(inner, options)?)),
             DataType::Array(item) => Self::Array(vec![0], Box::new(Self::new(item, options)?)),
