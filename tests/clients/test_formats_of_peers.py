@@ -17,6 +17,7 @@ SETTINGS = {
     "JSONObjectEachRow": "",
     "RowBinaryWithNamesAndTypes": "",
     "BSONEachRow": "",
+    "Avro": "",
 }
 
 
@@ -41,6 +42,9 @@ def test_both_ways(server, clickhouse, form):
         # What comes back ClickHouse reads as it read its own.
         rows = f"SELECT * FROM format({form}, '{quoted}', unhex('{written.hex()}'))"
         assert server.http(body=f"{rows} FORMAT {form}".encode()).body == written
+    if form == "Avro":
+        back = server.http(body=f"{read} FORMAT Avro".encode()).body
+        assert clickhouse(f"SELECT * FROM format(Avro, '{quoted}', unhex('{back.hex()}'))") == expected
 
 
 @pytest.mark.parametrize(
@@ -49,6 +53,11 @@ def test_both_ways(server, clickhouse, form):
         ("Template", f"format_template_row_format = '{TEMPLATE}'"),
         ("PrettyJSONEachRow", "output_format_json_quote_64bit_integers = 1"),
         ("ODBCDriver2", "bool_true_representation = 'yes'"),
+        ("JSON", "extremes = 1, output_format_write_statistics = 0"),
+        ("JSONCompact", "extremes = 1, output_format_write_statistics = 0"),
+        ("XML", "extremes = 1, output_format_write_statistics = 0"),
+        ("Vertical", "extremes = 1, output_format_pretty_max_rows = 4"),
+        ("Markdown", "max_block_size = 10"),
         ("SQLInsert", "output_format_sql_insert_max_batch_size = 7"),
         ("CustomSeparated", "format_custom_escaping_rule = 'Quoted', format_custom_row_between_delimiter = ','"),
     ],

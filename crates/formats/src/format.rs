@@ -6,6 +6,8 @@ use std::sync::Arc;
 use squall_types::{DataType, Error, ErrorCode, JsonType, Result, Schema};
 
 use crate::arrow::{self, ArrowInput, ArrowOutput, Container};
+#[cfg(feature = "avro")]
+use crate::avro::{self, AvroInput, AvroOutput};
 use crate::bson::{self, BsonOutput, BsonReader};
 use crate::csv::{CsvOutput, CsvReader};
 use crate::custom::CustomOutput;
@@ -97,6 +99,8 @@ enum Format {
     Null,
     Parquet,
     Arrow(Container),
+    #[cfg(feature = "avro")]
+    Avro,
     Tskv,
     LineAsString(Header),
     RawBlob,
@@ -133,6 +137,8 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
     &[
         ("Arrow", Format::Arrow(Container::File), true, true),
         ("ArrowStream", Format::Arrow(Container::Stream), true, true),
+        #[cfg(feature = "avro")]
+        ("Avro", Format::Avro, true, true),
         ("BSONEachRow", Format::Bson, true, true),
         ("CSV", Csv(Absent), true, true),
         ("CSVWithNames", Csv(Names), true, true),
@@ -274,6 +280,8 @@ pub fn output_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) 
         Format::Null => Box::new(NullOutput),
         Format::Parquet => Box::new(ParquetOutput::new(schema, options)?),
         Format::Arrow(container) => Box::new(ArrowOutput::new(container, schema, options)?),
+        #[cfg(feature = "avro")]
+        Format::Avro => Box::new(AvroOutput::new(schema, options)?),
         Format::Tskv => Box::new(TskvOutput::new(schema, options)),
         Format::RawBlob => Box::new(RawBlobOutput::new(options)),
         Format::Markdown => Box::new(MarkdownOutput::new(schema, options)),
@@ -362,6 +370,8 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         Format::Npy => rows(NpyReader::default(), schema, options),
         Format::Parquet => Ok(Box::new(ParquetInput::new(schema, options))),
         Format::Arrow(container) => Ok(Box::new(ArrowInput::new(container, schema, options))),
+        #[cfg(feature = "avro")]
+        Format::Avro => Ok(Box::new(AvroInput::new(schema, options))),
         Format::Tskv => rows(TskvReader::new(options), schema, options),
         Format::LineAsString(_) => {
             one_string()?;
@@ -500,6 +510,8 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
         Format::Bson => bson::infer(input, options),
         Format::Npy => npy::infer(input, options.pending_bytes_max),
         Format::Arrow(container) => arrow::infer(container, input, options),
+        #[cfg(feature = "avro")]
+        Format::Avro => avro::infer(input, options),
         Format::LineAsString(_) => Ok(Schema::new([("line", DataType::String)])),
         Format::RawBlob => Ok(Schema::new([("raw_blob", DataType::String)])),
         Format::JsonWhole { is_object: false } => Ok(Schema::new([("json", DataType::String)])),

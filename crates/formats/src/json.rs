@@ -92,11 +92,12 @@ impl JsonOutput {
         }
     }
 
-    /// Writes the rows of a block, each after what `before_row` writes; objects end on a line indented by `depth`.
+    /// Writes the rows of a block, each after what `before_row` writes; objects end on a line indented by `depth`, and values inside of
+    /// values are laid out over lines, too, where they are `pretty`.
     fn write_rows(
         &self,
         block: &Block,
-        depth: usize,
+        (depth, is_pretty): (usize, bool),
         out: &mut Vec<u8>,
         mut before_row: impl FnMut(usize, &mut Vec<u8>),
     ) -> Result<()> {
@@ -117,7 +118,7 @@ impl JsonOutput {
                     out.push(b']');
                 }
             }
-            Shape::Objects if self.is_strings || !self.is_pretty => {
+            Shape::Objects if self.is_strings || !is_pretty => {
                 let mut fields = self.fields.of(block)?;
                 for row in 0..block.rows() {
                     before_row(row, out);
@@ -240,7 +241,7 @@ impl OutputFormat for JsonOutput {
 
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         let mut rows = self.rows;
-        self.write_rows(block, 2, out, |_, out| {
+        self.write_rows(block, (2, self.is_pretty), out, |_, out| {
             out.extend_from_slice(if rows > 0 { b",\n\t\t" } else { b"\n\t\t" });
             rows += 1;
         })?;
@@ -252,7 +253,7 @@ impl OutputFormat for JsonOutput {
         self.end_data(out);
         out.extend_from_slice(b",\n\n");
         self.title(1, "totals", out);
-        self.write_rows(block, 1, out, |_, _| {})?;
+        self.write_rows(block, (1, false), out, |_, _| {})?;
         Ok(())
     }
 
@@ -263,7 +264,7 @@ impl OutputFormat for JsonOutput {
         let mut maximum = Vec::new();
         self.title(2, "min", &mut minimum);
         self.title(2, "max", &mut maximum);
-        self.write_rows(block, 2, out, |row, out| {
+        self.write_rows(block, (2, false), out, |row, out| {
             if row == 0 {
                 out.extend_from_slice(&minimum);
             } else {

@@ -225,6 +225,9 @@ impl JsonReader {
                 reader.append_default();
             } else if null_as_default {
                 rows.omit(position)?;
+            } else if reader.data_type().is_number() {
+                // To a number, null is a zero.
+                reader.append_default();
             } else {
                 let message = format!("Cannot insert NULL into a column of type {}", reader.data_type());
                 return Err(Stop::Bad(Error::new(ErrorCode::CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN, message)));
@@ -234,12 +237,15 @@ impl JsonReader {
         if self.is_strings {
             self.scratch.clear();
             let read = read_json_string(&mut self.scratch, rest)?;
-            if reader.data_type().is_nullable() && self.scratch == NULL_TEXT.as_bytes() {
+            input.advance(read);
+            let is_null = self.scratch == NULL_TEXT.as_bytes() || self.scratch.eq_ignore_ascii_case(b"null");
+            if is_null && reader.data_type().is_nullable() {
                 reader.append_default();
+            } else if is_null && null_as_default {
+                rows.omit(position)?;
             } else {
                 reader.read_whole(&self.scratch)?;
             }
-            input.advance(read);
             return Ok(());
         }
         if *reader.data_type().inner() == DataType::String && !rest.starts_with(b"\"") {

@@ -2,6 +2,8 @@
 //! `types`' business; sockets, compression and the packets of the native protocol are `server`'s.
 
 mod arrow;
+#[cfg(feature = "avro")]
+mod avro;
 mod bit_planes;
 mod bson;
 mod builder;

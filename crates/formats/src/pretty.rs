@@ -63,7 +63,10 @@ fn is_ascii(settings: &Settings) -> bool {
 /// Whether values of a type stand at the right: numbers and times.
 pub(crate) fn is_right_aligned(data_type: &DataType) -> bool {
     let inner = data_type.inner();
-    inner.is_number() || inner.is_date_or_time() || matches!(inner, DataType::Interval(_))
+    inner.is_number()
+        || inner.is_wide_integer()
+        || inner.is_date_or_time()
+        || matches!(inner, DataType::Decimal(..) | DataType::Time | DataType::Time64(_) | DataType::Interval(_))
 }
 
 /// A name as short as fits a table: `count(bbbbbb⋯bbbbbbbbbb)`. Names that are one word stay whole.

@@ -87,6 +87,8 @@ impl ValuesReader {
                     format!("Cannot parse expression of type {} here: {rest}", reader.data_type()),
                 )
             }
+            // A decimal that is too large would be one as an expression, too, whose numbers are floats.
+            Err(error) if error.code == ErrorCode::ARGUMENT_OUT_OF_BOUND => return Err(error),
             Err(error) => error,
         };
         reader.truncate(before);

@@ -20,6 +20,8 @@ pub(crate) struct VerticalOutput {
     settings: Arc<Settings>,
     rows: u64,
     has_totals: bool,
+    /// Whether what follows the rows has begun.
+    has_ended: bool,
 }
 
 impl VerticalOutput {
@@ -27,7 +29,7 @@ impl VerticalOutput {
         let settings = options.settings.clone();
         let null = if settings.output_format_pretty_grid_charset == "ASCII" { "NULL" } else { NULL_TEXT };
         let fields = Fields::new(TextStyle::Plain, options).with_null(null);
-        Self { schema: schema.clone(), fields, settings, rows: 0, has_totals: false }
+        Self { schema: schema.clone(), fields, settings, rows: 0, has_totals: false, has_ended: false }
     }
 
     fn write_rows(&self, block: &Block, titles: &[String], out: &mut Vec<u8>) -> Result<()> {
@@ -78,6 +80,16 @@ pub(crate) fn append_row<'a>(
     }
 }
 
+impl VerticalOutput {
+    /// Says once, after the rows, that not all of them are shown.
+    fn end_rows(&mut self, out: &mut Vec<u8>) {
+        let shown = self.settings.output_format_pretty_max_rows;
+        if self.rows > shown && !std::mem::replace(&mut self.has_ended, true) {
+            out.extend_from_slice(format!("\nShowed first {shown}.\n").as_bytes());
+        }
+    }
+}
+
 impl OutputFormat for VerticalOutput {
     fn content_type(&self) -> &'static str {
         "text/plain; charset=UTF-8"
@@ -96,11 +108,13 @@ impl OutputFormat for VerticalOutput {
     }
 
     fn totals(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
+        self.end_rows(out);
         self.has_totals = true;
         self.write_rows(block, &["\n\nTotals:\n───────\n".to_owned()], out)
     }
 
     fn extremes(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
+        self.end_rows(out);
         if !self.has_totals {
             out.push(b'\n');
         }
@@ -108,10 +122,7 @@ impl OutputFormat for VerticalOutput {
     }
 
     fn end(&mut self, _: &Statistics, out: &mut Vec<u8>) -> Result<()> {
-        let shown = self.settings.output_format_pretty_max_rows;
-        if self.rows > shown {
-            out.extend_from_slice(format!("\nShowed first {shown}.\n").as_bytes());
-        }
+        self.end_rows(out);
         Ok(())
     }
 }

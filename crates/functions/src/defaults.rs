@@ -46,7 +46,8 @@ pub(crate) fn bind(
     }
     let is_null =
         |argument: &Argument| matches!(&argument.data_type, DataType::Nullable(inner) if **inner == DataType::Nothing);
-    if defaults.nulls && plain.iter().any(is_null) {
+    let null_parameter = defaults.null_parameters && plain.iter().skip(1).any(is_null);
+    if null_parameter || defaults.nulls && plain.iter().any(is_null) {
         return Ok(Arc::new(OnlyNull(DataType::Nullable(Arc::new(DataType::Nothing)))));
     }
     if defaults.nulls && plain.iter().any(|argument| argument.data_type == DataType::Nothing) {

@@ -122,6 +122,8 @@ pub trait ScalarFunction: Send + Sync {
 pub struct Defaults {
     /// A NULL in any argument makes a NULL result; the function sees the values without validity.
     pub nulls: bool,
+    /// The literal NULL in an argument after the first makes a NULL result, even where `nulls` is not set.
+    pub null_parameters: bool,
     /// `LowCardinality` arguments: with one such argument and constants beside it the function runs over the dictionary alone and the
     /// result is `LowCardinality` again where the type allows; otherwise they are expanded first.
     pub low_cardinality: bool,
@@ -135,7 +137,7 @@ pub struct Defaults {
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self { nulls: true, low_cardinality: true, constants: true, types: true, halves: false }
+        Self { nulls: true, null_parameters: false, low_cardinality: true, constants: true, types: true, halves: false }
     }
 }
 

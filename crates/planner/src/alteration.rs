@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use squall_sql::ast::{self, ColumnProperty, Placement};
-use squall_types::{DataType, Error, ErrorCode, Result};
+use squall_types::calendar::TimeZone;
+use squall_types::{CastMode, CastOptions, Column, DataType, Error, ErrorCode, Result, cast};
 
 use crate::analyzer::text;
 use crate::catalog::{ColumnDescription, DefaultKind};
@@ -212,6 +213,11 @@ impl Alteration {
             if column.default.is_none() {
                 return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
             }
+        }
+        if before.data_type != column.data_type {
+            // Rows that are there are cast when they are read: there must be such a cast.
+            let options = CastOptions::new(CastMode::Plain, TimeZone::utc());
+            cast(&Column::empty(before.data_type.clone()), &column.data_type, &options)?;
         }
         let may_change = keeps_order(&before.data_type, &column.data_type)
             || !is_in_key && widens(&before.data_type, &column.data_type);
@@ -469,6 +475,8 @@ fn keeps_order(from: &DataType, to: &DataType) -> bool {
             let to = members(to);
             members(from).iter().all(|member| to.contains(member))
         }
+        // The numbers of the names.
+        (DataType::Enum8(_), DataType::Int8) | (DataType::Enum16(_), DataType::Int16) => true,
         (from, to) => from.remove_low_cardinality() == to.remove_low_cardinality(),
     }
 }

@@ -13,6 +13,7 @@ use crate::definition::{Constraint, TableDefinition};
 use crate::expression::Expression;
 use crate::load::SourceReader;
 use crate::materialized_view::MaterializedView;
+use crate::plan::{JoinKind, JoinStrictness};
 use crate::projection::{Projected, Projection};
 use crate::uses::Used;
 
@@ -37,6 +38,16 @@ impl ColumnDescription {
     /// A column of a name and a type, and nothing else.
     pub fn new(name: impl Into<Arc<str>>, data_type: DataType) -> Self {
         Self { name: name.into(), data_type, default: None, comment: "".into(), codec: None, ttl: None }
+    }
+
+    /// Whether both are arrays of one nested structure, `n.a` and `n.b`: those have one length in each row.
+    pub fn is_nested_with(&self, other: &Self) -> bool {
+        let structure = |column: &Self| column.name.split_once('.').map(|(structure, _)| structure.to_owned());
+        let is_array = |column: &Self| matches!(column.data_type, DataType::Array(_));
+        self.name != other.name
+            && is_array(self)
+            && is_array(other)
+            && structure(self).is_some_and(|own| structure(other).is_some_and(|its| its == own))
     }
 }
 
@@ -117,6 +128,13 @@ pub trait TableMetadata: Send + Sync + Debug {
     /// Whether it is a view, materialized or not.
     fn is_view(&self) -> bool {
         self.view_query().is_some() || self.materialized_view().is_some()
+    }
+    /// Refuses a join that the rows of a right side, held by key, are not for: a table of the engine `Join`.
+    ///
+    /// # Errors
+    /// `INCOMPATIBLE_TYPE_OF_JOIN`.
+    fn check_join(&self, _kind: JoinKind, _strictness: JoinStrictness, _use_nulls: bool) -> Result<()> {
+        Ok(())
     }
     /// What every row must meet.
     fn constraints(&self) -> &[Constraint] {

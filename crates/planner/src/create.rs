@@ -346,6 +346,10 @@ fn modified(data_type: DataType, nullable: Option<bool>) -> Result<DataType> {
         Some(true) if matches!(data_type, DataType::Tuple(_)) => {
             Err(Error::not_implemented(format!("A Nullable tuple, Nullable({data_type}),")))
         }
+        Some(true) if matches!(&data_type, DataType::LowCardinality(inner) if inner.can_be_inside_nullable()) => {
+            let inner = data_type.remove_low_cardinality().to_nullable();
+            Ok(DataType::LowCardinality(Arc::new(inner)))
+        }
         Some(true) if !data_type.can_be_inside_nullable() => Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
             format!("Nested type {data_type} cannot be inside Nullable type"),

@@ -12,6 +12,7 @@ mod deprecated_engine;
 pub mod describe;
 pub mod dictionary;
 pub mod explain;
+mod explicit;
 pub mod expression;
 pub mod fill;
 mod function_table;
@@ -47,6 +48,7 @@ pub use dictionary::{
     OutsideSource, QuerySource, parse_dictionary, plan_configured_dictionary, plan_dictionary, renamed_dictionary,
 };
 pub use explain::{DescribeScan, ExplainOptions, explain_plan, not_explained, text as expression_text};
+pub use explicit::make_explicit;
 pub use expression::{Expression, Lambda};
 pub use function_table::parse_table_function;
 pub use insert::{InsertPlan, insert_columns, plan_defaults, plan_insert};

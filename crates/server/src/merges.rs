@@ -2,7 +2,6 @@
 //! CPU that grows where parts pile up.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
@@ -38,8 +37,6 @@ const PRESSURE_MAX: f64 = 100.0;
 pub struct Merges {
     running: Mutex<Vec<Arc<RunningMerge>>>,
     share: Arc<CpuShare>,
-    /// `SYSTEM STOP MERGES` without a table.
-    are_stopped: AtomicBool,
     settings: Arc<Settings>,
 }
 
@@ -79,23 +76,12 @@ impl Merges {
         settings.query_profiler_real_time_period_ns = 0;
         settings.memory_profiler_step = 0;
         let settings = Arc::new(settings);
-        Self { running: Mutex::default(), share: CpuShare::new(weight), are_stopped: AtomicBool::new(false), settings }
+        Self { running: Mutex::default(), share: CpuShare::new(weight), settings }
     }
 
     /// The merges that run.
     pub fn running(&self) -> Vec<Arc<RunningMerge>> {
         self.running.lock().clone()
-    }
-
-    /// `SYSTEM STOP MERGES` and `START MERGES` of all tables, those of later among them.
-    pub(crate) fn stop(&self, server: &Server, are_stopped: bool) {
-        self.are_stopped.store(are_stopped, Ordering::Release);
-        server.databases.stop_all_merges(are_stopped);
-    }
-
-    /// Whether all merges are stopped.
-    pub(crate) fn are_stopped(&self) -> bool {
-        self.are_stopped.load(Ordering::Acquire)
     }
 
     /// Carries a merge out. It is shown meanwhile.
@@ -162,7 +148,7 @@ pub(crate) async fn merge_in_background(server: Arc<Server>) {
             }
             looked = Instant::now();
         }
-        while running.len() < MERGES_MAX && !server.merges.are_stopped() {
+        while running.len() < MERGES_MAX {
             let looking = (server.clone(), running.len());
             let begun = tokio::task::spawn_blocking(move || begin(&looking.0, looking.1)).await;
             let Ok(Some(begun)) = begun else { break };

@@ -3,6 +3,10 @@
 
 use std::sync::Arc;
 
+use arrow_array::ListArray;
+use arrow_array::cast::AsArray;
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::Field;
 use squall_planner::{ColumnDescription, Expression, TableDefinition};
 use squall_types::calendar::TimeZone;
 use squall_types::{Block, CastMode, CastOptions, Column, DataType, Error, Result, Schema};
@@ -77,10 +81,19 @@ impl ColumnDefaults {
         }
     }
 
+    /// The other arrays of a nested structure, whose lengths are those of a column that has no default of its own.
+    fn siblings(&self, column: usize) -> impl Iterator<Item = usize> {
+        let columns = &self.definition.columns;
+        let own = columns.get(column).filter(|_| self.of(column).is_none());
+        let is_sibling = move |other: &ColumnDescription| own.is_some_and(|own| own.is_nested_with(other));
+        columns.iter().enumerate().filter(move |(_, other)| is_sibling(other)).map(|(at, _)| at)
+    }
+
     /// The one value that a column has in all older rows, where that is so.
     pub(crate) fn constant(&self, column: usize) -> Option<Column> {
         let data_type = &self.definition.columns.get(column)?.data_type;
         match self.of(column) {
+            None if self.siblings(column).next().is_some() => None,
             None => Column::default_values(data_type.clone(), 1).ok(),
             Some(default) if default.is_deterministic() && self.columns_of(column).is_empty() => {
                 let none = Block::new(Arc::new(Schema::default()), Vec::new(), 1);
@@ -119,6 +132,11 @@ impl ColumnMapping {
         self.sources.get(column).copied().unwrap_or(Source::Missing)
     }
 
+    /// Another array of the nested structure that a column belongs to, which older rows have.
+    fn sibling(&self, column: usize) -> Option<usize> {
+        self.defaults.siblings(column).find(|sibling| self.source(*sibling) != Source::Missing)
+    }
+
     /// Takes note of what must be read for a column of the definition.
     fn need(&mut self, column: usize, depth: usize) -> Result<()> {
         if depth > DEPTH_MAX {
@@ -127,7 +145,11 @@ impl ColumnMapping {
         match self.source(column) {
             Source::Same(at) | Source::Cast(at) if self.read.contains(&at) => {}
             Source::Same(at) | Source::Cast(at) => self.read.push(at),
-            Source::Missing => {}
+            Source::Missing => {
+                if let Some(sibling) = self.sibling(column) {
+                    self.need(sibling, depth + 1)?;
+                }
+            }
         }
         match self.source(column) {
             Source::Same(_) => {}
@@ -184,7 +206,10 @@ impl ColumnMapping {
     /// What stands for rows that have no value of a column.
     fn default(&self, column: usize, data_type: &DataType, block: &Block) -> Result<Column> {
         match self.defaults.of(column) {
-            None => Column::default_values(data_type.clone(), block.rows()),
+            None => match self.sibling(column) {
+                Some(sibling) => as_long_as(&self.column(sibling, block)?, data_type),
+                None => Column::default_values(data_type.clone(), block.rows()),
+            },
             Some(default) => {
                 let needed = self.defaults.columns_of(column);
                 let mut positions = vec![None; self.defaults.definition.columns.len()];
@@ -202,6 +227,17 @@ impl ColumnMapping {
             }
         }
     }
+}
+
+/// Arrays of defaults, each as long as the other column's array of the row.
+fn as_long_as(lists: &Column, data_type: &DataType) -> Result<Column> {
+    let lists = lists.to_array()?;
+    let lists = lists.as_list_opt::<i32>().ok_or_else(|| Error::logical("a nested column that holds no arrays"))?;
+    let offsets = OffsetBuffer::<i32>::from_lengths(lists.offsets().lengths());
+    let count = usize::try_from(offsets.last()).unwrap_or_default();
+    let items = Column::default_values(data_type.list_item(), count)?.to_array()?;
+    let field = Arc::new(Field::new("item", items.data_type().clone(), true));
+    Ok(Column::new(data_type.clone(), Arc::new(ListArray::try_new(field, offsets, items, None)?)))
 }
 
 /// A column as another type, as ALTER TABLE casts.

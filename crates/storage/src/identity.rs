@@ -72,7 +72,7 @@ impl TableIdentity {
                     format!("Cannot add column {}: column with this name already exists", column.name),
                 ));
             }
-            if !can_be_in_tables(&column.data_type) {
+            if &*definition.engine != squall_planner::VIEW && !can_be_in_tables(&column.data_type) {
                 return Err(Error::new(
                     ErrorCode::DATA_TYPE_CANNOT_BE_USED_IN_TABLES,
                     format!("Data type {} of column '{}' cannot be used in tables", column.data_type, column.name),

@@ -396,8 +396,13 @@ impl JoinTable {
         Ok(self.held.get_or_init(|| held).clone())
     }
 
-    /// `INCOMPATIBLE_TYPE_OF_JOIN`: the table is for other joins.
-    pub fn incompatible(&self) -> Error {
+    /// Whether the rows as they are held answer a join.
+    pub fn serves(&self, kind: JoinKind, strictness: JoinStrictness, use_nulls: bool) -> bool {
+        self.check_join(kind, strictness, use_nulls).is_ok()
+    }
+
+    /// The table is for other joins.
+    fn incompatible(&self) -> Error {
         Error::new(
             ErrorCode::INCOMPATIBLE_TYPE_OF_JOIN,
             format!("Table '{} ({})' has incompatible type of JOIN", self.name, self.live.identity.uuid),
@@ -405,7 +410,7 @@ impl JoinTable {
     }
 
     /// The same for the setting.
-    pub fn incompatible_nulls(&self) -> Error {
+    fn incompatible_nulls(&self) -> Error {
         Error::new(
             ErrorCode::INCOMPATIBLE_TYPE_OF_JOIN,
             format!(
@@ -457,6 +462,20 @@ impl TableMetadata for JoinTable {
     }
     fn rows(&self) -> Option<u64> {
         self.held().ok().map(|held| held.rows as u64)
+    }
+    fn check_join(&self, kind: JoinKind, strictness: JoinStrictness, use_nulls: bool) -> Result<()> {
+        let definition = self.definition();
+        let strictness = match strictness {
+            JoinStrictness::RightAny => JoinStrictness::Any,
+            other => other,
+        };
+        if (strictness, kind) != (definition.strictness, definition.kind) {
+            return Err(self.incompatible());
+        }
+        if kind.keeps_left() && use_nulls != definition.use_nulls {
+            return Err(self.incompatible_nulls());
+        }
+        Ok(())
     }
     fn as_any(&self) -> &dyn Any {
         self

@@ -34,7 +34,7 @@ mod view;
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
     BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView,
-    PartBackup, PartCommand, ProjectionPlacement, RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup,
+    PartBackup, PartCommand, Placement, RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup,
     TableDescription, TableToRestore,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};

@@ -10,7 +10,8 @@ use std::task::Waker;
 use std::time::Duration;
 
 use squall_planner::{
-    ColumnDescription, Constraint, Expression, LoadedByQuery, MaterializedView, Projected, Projection, TableMetadata,
+    ColumnDescription, Constraint, Expression, JoinKind, JoinStrictness, LoadedByQuery, MaterializedView, Projected,
+    Projection, TableMetadata,
 };
 use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Settings, Value};
@@ -504,6 +505,9 @@ impl TableMetadata for TableHandle {
     }
     fn materialized_view(&self) -> Option<&Arc<MaterializedView>> {
         self.0.materialized_view()
+    }
+    fn check_join(&self, kind: JoinKind, strictness: JoinStrictness, use_nulls: bool) -> Result<()> {
+        self.0.check_join(kind, strictness, use_nulls)
     }
     fn constraints(&self) -> &[Constraint] {
         self.0.constraints()

@@ -365,8 +365,54 @@ fn fixed(width: usize, bytes: Buffer, nulls: Option<NullBuffer>) -> Result<Array
     Ok(Arc::new(FixedSizeBinaryArray::try_new(width, bytes, nulls)?))
 }
 
-/// A number made of a float as ClickHouse's machine code makes it: cut to an integer, the low bits where it is out of range.
+/// A number made of a float as ClickHouse makes it: cut to an integer. From 2^64 on it multiplies floats of 64 digits, so that the last
+/// digits are not the float's; what is out of range is its low bits.
 pub fn integer_of_float(value: f64) -> I256 {
+    let magnitude = cut_float(value.abs());
+    let magnitude = match u64::try_from(magnitude) {
+        Err(_) if value.abs() < 2f64.powi(256) => by_long_double(magnitude.as_u256()).as_i256(),
+        _ => magnitude,
+    };
+    if value < 0.0 { magnitude.wrapping_neg() } else { magnitude }
+}
+
+/// Whether a float is an integer that [`integer_of_float`] makes the same number of.
+pub fn is_exact_integer(value: f64) -> bool {
+    value.trunc() == value && integer_of_float(value.abs()) == cut_float(value.abs())
+}
+
+/// 2^64 - 1: what ClickHouse takes a float apart by.
+const DIGIT_MOST: U256 = U256::new(u64::MAX as u128);
+
+/// An integer as the product and the sum that ClickHouse makes of it in x86's floats of 80 bits, whose mantissa has 64.
+fn by_long_double(value: U256) -> U256 {
+    let shift = if value.leading_zeros() >= 128 { 64 } else { 0 };
+    let shifted = value << shift;
+    let quotient = rounded(shifted / DIGIT_MOST, shifted % DIGIT_MOST != U256::ZERO, 64);
+    let whole = quotient >> shift;
+    let high = if quotient <= DIGIT_MOST << shift { whole } else { by_double(rounded(quotient, false, 53) >> shift) };
+    let taken = rounded(whole.wrapping_mul(DIGIT_MOST), false, 64);
+    high.wrapping_mul(DIGIT_MOST).wrapping_add(value.wrapping_sub(taken) & DIGIT_MOST)
+}
+
+/// The same in floats of 64 bits, for which 2^64 - 1 is 2^64.
+fn by_double(value: U256) -> U256 {
+    let whole = value >> 64u32;
+    let high = if whole <= DIGIT_MOST { whole } else { by_double(whole) };
+    high.wrapping_mul(DIGIT_MOST).wrapping_add(value & DIGIT_MOST)
+}
+
+/// The number of so many binary digits that is nearest; of two the even one. `is_cut` tells that a fraction has been cut off.
+fn rounded(value: U256, is_cut: bool, bits: u32) -> U256 {
+    let width = 256 - value.leading_zeros();
+    let Some(unit) = width.checked_sub(bits).filter(|unit| *unit > 0) else { return value };
+    let (kept, rest, half) = (value >> unit, value & ((U256::ONE << unit) - 1), U256::ONE << (unit - 1));
+    let is_up = rest > half || rest == half && (is_cut || kept & 1 == U256::ONE);
+    (kept + U256::from(is_up)) << unit
+}
+
+/// A float cut to an integer, the low bits where it is out of range.
+fn cut_float(value: f64) -> I256 {
     let bits = value.to_bits();
     let exponent = ((bits >> 52) & 0x7FF) as i32 - 1075;
     let mantissa = I256::from((bits & ((1 << 52) - 1)) | (1 << 52));
@@ -489,6 +535,17 @@ mod tests {
             assert_eq!(cut.as_f64(), f64::trunc(value) + 0.0, "{value}");
         }
         assert_eq!(i128::wrap_large(integer_of_float(2_251_799_813_685_249.5)), 2_251_799_813_685_249);
+        // ClickHouse's digits.
+        for (value, digits) in [
+            (1e19, "10000000000000000000"),
+            (1e30, "1000000000000000019899134206768"),
+            (1e38, "99999999999999997752612184630461283328"),
+            (-1e30, "-1000000000000000019899134206768"),
+            (1e60, "999999999999999949224610183485039213368485755499985485430625"),
+            (5.7e76, "57000000000000000423444475729274317842509116552921393879065000995386100352000"),
+        ] {
+            assert_eq!(integer_of_float(value).to_string(), digits);
+        }
     }
 
     #[test]

@@ -103,3 +103,11 @@ select arraySort(dictGetChildren('h', number)), arraySort(dictGetDescendants('h'
 select dictGet('h', ('v',), 1), dictGetOrDefault('h', ('v',), 99, 'x');
 create dictionary computed (id UInt64, v String expression concat(v, '!')) primary key id source(clickhouse(table 'src')) layout(flat()) lifetime(0);
 select dictGet('computed','v',toUInt64(1));
+-- Bounds of a range come right behind the key.
+CREATE TABLE ranged (id UInt64, value String, start UInt64, end UInt64) ENGINE = TinyLog;
+INSERT INTO ranged VALUES (1, 'a', 0, 10), (2, 'b', 5, 20);
+CREATE DICTIONARY of_ranges (id UInt64, value String, start UInt64, end UInt64) PRIMARY KEY id SOURCE(CLICKHOUSE(TABLE 'ranged')) LAYOUT(RANGE_HASHED()) RANGE(MIN start MAX end) LIFETIME(0);
+SELECT * FROM of_ranges ORDER BY id;
+DESCRIBE of_ranges;
+SELECT value, end FROM of_ranges WHERE start = 5;
+CREATE DICTIONARY both_ways (id UInt64, start UInt64 BIDIRECTIONAL) PRIMARY KEY id SOURCE(CLICKHOUSE(TABLE 'ranged')) LAYOUT(FLAT()) LIFETIME(0);

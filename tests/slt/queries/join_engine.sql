@@ -93,3 +93,10 @@ insert into last_wins values (2,'newer'),(3,'three');
 select joinGet('last_wins','v',number) from numbers(4) order by number;
 insert into last_wins values (4,'four');
 select joinGet('last_wins','v',number), (select count() from last_wins) from numbers(6) order by number;
+-- A subquery over a table of the engine is joined in any way; the table itself in its own.
+CREATE TABLE held_any (k UInt64, v String) ENGINE = Join(ANY, LEFT, k);
+INSERT INTO held_any VALUES (1, 'a'), (2, 'b');
+SELECT number, v FROM (SELECT number FROM numbers(3)) AS l INNER JOIN (SELECT * FROM held_any) AS r ON l.number = r.k ORDER BY number;
+SELECT number, v FROM (SELECT number FROM numbers(3)) AS l INNER JOIN held_any ON l.number = held_any.k ORDER BY number;
+SELECT number, v FROM (SELECT number FROM numbers(3)) AS l ANY LEFT JOIN held_any ON l.number = held_any.k ORDER BY number;
+SELECT x, y FROM (SELECT NULL AS x, 1 AS y) AS l INNER JOIN (SELECT NULL AS x) AS r USING (x);

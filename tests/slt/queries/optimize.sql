@@ -25,3 +25,16 @@ OPTIMIZE TABLE optimized_missing;
 CREATE TABLE optimized_alias (k UInt8, v UInt8, al UInt8 ALIAS k) ENGINE = MergeTree ORDER BY k;
 INSERT INTO optimized_alias VALUES (1, 1);
 OPTIMIZE TABLE optimized_alias FINAL DEDUPLICATE BY k, al;
+-- Stopping merges is about the tables that there are.
+CREATE TABLE stopped (k UInt8) ENGINE = MergeTree ORDER BY k;
+INSERT INTO stopped VALUES (1);
+INSERT INTO stopped VALUES (2);
+SYSTEM STOP MERGES;
+OPTIMIZE TABLE stopped FINAL;
+CREATE TABLE created_later (k UInt8) ENGINE = MergeTree ORDER BY k;
+INSERT INTO created_later VALUES (1);
+INSERT INTO created_later VALUES (2);
+OPTIMIZE TABLE created_later FINAL;
+SYSTEM START MERGES;
+OPTIMIZE TABLE stopped FINAL;
+SELECT table, count() FROM system.parts WHERE database = currentDatabase() AND active AND table IN ('stopped', 'created_later') GROUP BY table ORDER BY table;

@@ -35,3 +35,8 @@ CREATE TABLE st_no_null (a Array(UInt8) NULL) ENGINE = Memory;
 CREATE TABLE st_typed (a NULL DEFAULT 1, b DEFAULT 2) ENGINE = Memory;
 DESCRIBE st_typed;
 ALTER TABLE st_typed MODIFY COLUMN a REMOVE COMMENT;
+CREATE VIEW of_nothing AS SELECT NULL AS n, number FROM numbers(2);
+SELECT n, toTypeName(n), number FROM of_nothing ORDER BY number;
+CREATE TABLE null_by_default (a LowCardinality(String) DEFAULT NULL, b UInt8 DEFAULT NULL) ENGINE = Memory;
+DESCRIBE null_by_default;
+SHOW SETTING `no such setting`;

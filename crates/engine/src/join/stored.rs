@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_planner::{Expression, Join, JoinStrictness, Plan, Scan};
+use squall_planner::{Expression, Join, Plan, Scan};
 use squall_storage::TableHandle;
 use squall_types::{Column, DataType, Result};
 
@@ -12,20 +12,13 @@ use super::matching::Matching;
 /// The table of a join whose right side is one of the engine `Join`; `None` where it must be built.
 ///
 /// # Errors
-/// `INCOMPATIBLE_TYPE_OF_JOIN` where the table is for other joins than this one.
+/// What reading the table fails with.
 pub(crate) fn stored_right_side(join: &Join, matching: &Arc<Matching>) -> Result<Option<Arc<JoinTable>>> {
     let Some((scan, columns)) = right_scan(&join.right) else { return Ok(None) };
     let Some(table) = TableHandle::of(&*scan.table)?.0.as_join() else { return Ok(None) };
-    let definition = table.definition();
-    let strictness = match join.strictness {
-        JoinStrictness::RightAny => JoinStrictness::Any,
-        other => other,
-    };
-    if (strictness, join.kind) != (definition.strictness, definition.kind) {
-        return Err(table.incompatible());
-    }
-    if join.kind.keeps_left() && matching.context.settings.join_use_nulls != definition.use_nulls {
-        return Err(table.incompatible_nulls());
+    // A subquery over the table may be joined in any way; of a table by its name this has been asked when it was planned.
+    if !table.serves(join.kind, join.strictness, matching.context.settings.join_use_nulls) {
+        return Ok(None);
     }
     // The stored column of a column of the right side.
     let stored = |column: usize| table.stored_column(*scan.columns.get(*columns.get(column)?)?);

@@ -67,7 +67,7 @@ pub(crate) fn infer(container: Container, input: &mut dyn std::io::Read, options
 }
 
 /// The batch with types that Parquet has.
-fn known(batch: &RecordBatch) -> Result<RecordBatch> {
+pub(crate) fn known(batch: &RecordBatch) -> Result<RecordBatch> {
     let schema = batch.schema();
     let fields: Vec<Field> = schema.fields().iter().map(|field| known_field(field).with_nullable(true)).collect();
     let columns = batch.columns().iter().zip(&fields).map(|(column, field)| {
@@ -84,7 +84,8 @@ fn known(batch: &RecordBatch) -> Result<RecordBatch> {
     RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns).map_err(|error| arrow_error(&error))
 }
 
-fn known_field(field: &Field) -> Field {
+/// The field with a type of Parquet's.
+pub(crate) fn known_field(field: &Field) -> Field {
     field.clone().with_data_type(known_type(field.data_type()))
 }
 

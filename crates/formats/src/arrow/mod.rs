@@ -4,8 +4,8 @@ mod input;
 mod messages;
 mod output;
 
-pub(crate) use input::{ArrowInput, infer};
-pub(crate) use output::ArrowOutput;
+pub(crate) use input::{ArrowInput, infer, known, known_field};
+pub(crate) use output::{ArrowOutput, to_arrow};
 
 use arrow_schema::ArrowError;
 use squall_types::{Error, ErrorCode};

@@ -117,7 +117,7 @@ fn unit(digits: u8) -> TimeUnit {
 }
 
 /// The array as Arrow's type for it has it.
-fn to_arrow(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
+pub(crate) fn to_arrow(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
     Ok(match data_type {
         DataType::Nullable(inner) => to_arrow(inner, array)?,
         DataType::Variant(_) | DataType::Dynamic(_) | DataType::Json(_) => {

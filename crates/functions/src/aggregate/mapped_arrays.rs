@@ -52,6 +52,9 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     }
     let total = |value: &DataType| {
         let inner = value.remove_nullable();
+        if inner == DataType::Nothing {
+            return Err(illegal("Aggregation 'nothingNullMap' is not implemented for mapped arrays".to_owned()));
+        }
         let fits = rule != Rule::Sum || inner.is_number();
         if !fits {
             return Err(illegal(format!("Values for {} cannot be summed, passed type {value}", call.name)));

@@ -195,6 +195,15 @@ fn settle(
     if !exists(nested) {
         return Err(unknown_function(name));
     }
+    if let Some(suffix) =
+        name.strip_prefix(nested).filter(|suffix| nested.ends_with(suffix) && Family::of(nested).is_none())
+        && !combinator.may_repeat()
+    {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_AGGREGATION,
+            format!("Nested identical combinator '{suffix}' is not supported"),
+        ));
+    }
     // A group whose rows the condition leaves out has no rows: `sumIfOrNull` is `sumOrNullIf`.
     if let (Combinator::OrNull | Combinator::OrDefault, Some(under_if)) = (combinator, nested.strip_suffix("If"))
         && exists(under_if)

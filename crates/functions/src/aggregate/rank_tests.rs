@@ -332,6 +332,9 @@ impl OfSamples for RankCorrelation {
 
     fn result(&self, samples: Samples) -> Result<Value> {
         checkpoint(samples.first.len() * 200)?;
+        if samples.first.iter().chain(&samples.second).any(|value| value.is_nan()) {
+            return Ok(Value::Float64(f64::NAN));
+        }
         let ((lefts, _), (rights, _)) = (ranks(&samples.first), ranks(&samples.second));
         let distances: f64 = lefts.iter().zip(&rights).map(|(left, right)| (left - right).powi(2)).sum();
         let n = lefts.len() as f64;

@@ -92,6 +92,9 @@ impl<T: Number> StateFunction for SumCount<T> {
 pub(super) fn resolve_with_overflow(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let argument = call.argument()?;
+    if let Some(sum) = super::wide::sum_of_own_width(argument) {
+        return Ok(sum);
+    }
     if !argument.is_number() {
         return Err(call.illegal_type(argument));
     }

@@ -26,8 +26,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let [length] = call.parameters else {
         return Err(call.wrong_parameters("exactly one parameter"));
     };
-    let length = length.as_f64().filter(|length| *length > 0.0);
-    let length = length.ok_or_else(|| call.bad_arguments("the parameter is a positive number"))?;
+    let length = length.as_f64().ok_or_else(|| call.bad_arguments("the parameter is a number"))?;
     let kind = match call.name {
         "exponentialTimeDecayedSum" => Kind::Sum,
         "exponentialTimeDecayedMax" => Kind::Max,

@@ -34,6 +34,7 @@ pub(super) enum Times {
 /// How many values each place of the scale has: the small ones, then the steps.
 #[derive(Clone)]
 pub(super) struct Counts {
+    /// Weights wrap, as ClickHouse's do.
     total: u64,
     places: Vec<u64>,
 }
@@ -48,15 +49,16 @@ impl Counts {
     }
 
     fn add(&mut self, value: u64, weight: u64) {
-        self.total += weight;
-        self.places[Self::place(value)] += if value < BIG { weight } else { 0 };
+        self.total = self.total.wrapping_add(weight);
+        let place = &mut self.places[Self::place(value)];
+        *place = place.wrapping_add(if value < BIG { weight } else { 0 });
     }
 
     fn quantile(&self, level: f64) -> u64 {
-        let wanted = (self.total as f64 * level).ceil() as u64;
-        let mut seen = 0;
+        let wanted = ((self.total as f64 * level).ceil() as u64).min(self.total);
+        let mut seen = 0_u64;
         for (place, count) in self.places.iter().enumerate() {
-            seen += count;
+            seen = seen.wrapping_add(*count);
             if *count > 0 && seen >= wanted {
                 let Some(step) = (place as u64).checked_sub(SMALL) else { return place as u64 };
                 // Somewhere in the step: always the same place, but not always its begin.
@@ -113,8 +115,9 @@ impl Sketch for Timing {
             (_, Times::List(values)) => values.iter().for_each(|value| into.add(u64::from(*value), 1)),
             (_, Times::Counts(from)) => {
                 let counts = into.counts();
-                counts.total += from.total;
-                counts.places.iter_mut().zip(from.places).for_each(|(count, other)| *count += other);
+                counts.total = counts.total.wrapping_add(from.total);
+                let places = counts.places.iter_mut().zip(from.places);
+                places.for_each(|(count, other)| *count = count.wrapping_add(other));
             }
         }
         Ok(())
@@ -150,7 +153,7 @@ impl Sketch for Timing {
             Times::Counts(counts) => {
                 out.push(3);
                 counts.total.put(out);
-                let is_full = counts.total * 2 > counts.places.len() as u64;
+                let is_full = counts.total.saturating_mul(2) > counts.places.len() as u64;
                 let (small, big) = counts.places.split_at(SMALL as usize);
                 if is_full {
                     counts.places.iter().for_each(|count| count.put(out));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::types::Float64Type;
 use squall_types::integer::{I256, U256};
-use squall_types::{Column, DataType, Error, Integer, Physical, Result};
+use squall_types::{Column, DataType, Error, Integer, Physical, Result, match_integer};
 
 use crate::accumulator::AggregateFunction;
 
@@ -17,6 +17,17 @@ use super::state_bytes::{put_varint, take_bytes, take_varint};
 /// `sum` of a decimal or a wide integer; `None` for other types.
 pub(super) fn sum(argument: &DataType) -> Option<Arc<dyn AggregateFunction>> {
     bind(argument, false)
+}
+
+/// The sum of a decimal or a wide integer in its own width, which wraps; `None` for other types.
+pub(super) fn sum_of_own_width(argument: &DataType) -> Option<Arc<dyn AggregateFunction>> {
+    if !matches!(argument, DataType::Decimal(..)) && !argument.is_wide_integer() {
+        return None;
+    }
+    Some(match_integer!(argument, T => grouped::function(Sum {
+        return_type: argument.clone(),
+        numbers: PhantomData::<fn(T) -> T>,
+    }), _ => return None))
 }
 
 /// `avg` of a decimal or a wide integer; `None` for other types.

@@ -8,6 +8,7 @@ use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray, PrimitiveArray};
+use arrow_buffer::NullBuffer;
 use squall_types::calendar::TimeZone;
 use squall_types::cast::{CastMode, CastOptions, cast, uuid_memory};
 use squall_types::text::{TextOptions, basic_date_time, basic_date_time64};
@@ -24,7 +25,7 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 macro_rules! conversions {
     ($($name:literal => $data_type:expr),* $(,)?) => {
         &[
-            $(&Function::new(concat!("to", $name), |call| convert(call, $data_type)).with_nulls(),
+            $(&Function::new(concat!("to", $name), |call| convert(call, $data_type)).with_null_values(),
             &Function::new(concat!("to", $name, "OrZero"), |call| parse(call, $data_type, Failed::Zero)).never_throws(),
             &Function::new(concat!("to", $name, "OrNull"), |call| parse(call, $data_type, Failed::Null)).never_throws(),
             &Function::new(concat!("to", $name, "OrDefault"), |call| or_default(call, $data_type)).with_nulls(),)*
@@ -97,21 +98,21 @@ pub(crate) const REINTERPRETATIONS: &[&dyn ScalarFunction] = reinterpretations!(
 
 /// The rest of this family.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("toDateTime", to_date_time).with_nulls(),
-    &Function::new("toDateTime32", to_date_time).with_nulls(),
+    &Function::new("toDateTime", to_date_time).with_null_values(),
+    &Function::new("toDateTime32", to_date_time).with_null_values(),
     &Function::new("toDateTimeOrZero", |call| parse(call, zoned(call, 1)?, Failed::Zero)).never_throws(),
     &Function::new("toDateTimeOrNull", |call| parse(call, zoned(call, 1)?, Failed::Null)).never_throws(),
     &Function::new("toDateTimeOrDefault", |call| or_default(call, zoned(call, 1)?)).with_nulls(),
-    &Function::new("toDateTime64", |call| convert_to(call, scaled(call)?)).with_nulls(),
+    &Function::new("toDateTime64", |call| convert_to(call, scaled(call)?)).with_null_values(),
     &Function::new("toDateTime64OrZero", |call| parse(call, scaled_or_milliseconds(call)?, Failed::Zero))
         .never_throws(),
     &Function::new("toDateTime64OrNull", |call| parse(call, scaled_or_milliseconds(call)?, Failed::Null))
         .never_throws(),
     &Function::new("toDateTime64OrDefault", |call| or_default(call, scaled_or_milliseconds(call)?)).with_nulls(),
-    &Function::new("toDecimal32", |call| convert_to(call, decimal(call, 9)?)).with_nulls(),
-    &Function::new("toDecimal64", |call| convert_to(call, decimal(call, 18)?)).with_nulls(),
-    &Function::new("toDecimal128", |call| convert_to(call, decimal(call, 38)?)).with_nulls(),
-    &Function::new("toDecimal256", |call| convert_to(call, decimal(call, 76)?)).with_nulls(),
+    &Function::new("toDecimal32", |call| convert_to(call, decimal(call, 9)?)).with_null_values(),
+    &Function::new("toDecimal64", |call| convert_to(call, decimal(call, 18)?)).with_null_values(),
+    &Function::new("toDecimal128", |call| convert_to(call, decimal(call, 38)?)).with_null_values(),
+    &Function::new("toDecimal256", |call| convert_to(call, decimal(call, 76)?)).with_null_values(),
     &Function::new("toDecimal32OrZero", |call| parse(call, decimal(call, 9)?, Failed::Zero)).never_throws(),
     &Function::new("toDecimal64OrZero", |call| parse(call, decimal(call, 18)?, Failed::Zero)).never_throws(),
     &Function::new("toDecimal128OrZero", |call| parse(call, decimal(call, 38)?, Failed::Zero)).never_throws(),
@@ -124,7 +125,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("toDecimal64OrDefault", |call| or_default(call, decimal(call, 18)?)).with_nulls(),
     &Function::new("toDecimal128OrDefault", |call| or_default(call, decimal(call, 38)?)).with_nulls(),
     &Function::new("toDecimal256OrDefault", |call| or_default(call, decimal(call, 76)?)).with_nulls(),
-    &Function::new("toTime64", |call| convert_to(call, time64(call)?)).with_nulls(),
+    &Function::new("toTime64", |call| convert_to(call, time64(call)?)).with_null_values(),
     &Function::new("toTime64OrZero", |call| parse(call, time64(call)?, Failed::Zero)).never_throws(),
     &Function::new("toTime64OrNull", |call| parse(call, time64(call)?, Failed::Null)).never_throws(),
     &Function::new("toTime64OrDefault", |call| or_default(call, time64(call)?)).with_nulls(),
@@ -170,6 +171,7 @@ fn options(call: &Call<'_>, mode: CastMode) -> Result<CastOptions> {
         // A number keeps its own text, whatever formats make of numbers; one inside another value is as they have it.
         text = TextOptions {
             date_time64_without_zeros: text.date_time64_without_zeros,
+            nulls_are_defaults: text.nulls_are_defaults,
             ..TextOptions::in_zone(text.time_zone)
         };
     }
@@ -501,20 +503,32 @@ fn or_value(column: &Column, value: &Value, rows: usize) -> Result<Column> {
 /// `toXOrDefault(value[, default])`.
 fn or_default(call: &Call<'_>, to: DataType) -> Bound {
     call.arguments(1..=2 + parameters(&to))?;
+    let keeps_nulls = call.context.settings.cast_keep_nullable && call.type_of(0).is_nullable();
+    let to = if keeps_nulls { to.to_nullable() } else { to };
     let options = options(call, CastMode::OrNull)?;
     let default_at = Some(call.arguments.len() - 1).filter(|at| *at > 0 && call.type_of(*at) == &to);
     let has_more = matches!(to, DataType::DateTime(_) | DataType::Decimal(..) | DataType::Time64(_));
     if call.arguments.len() == 2 && default_at.is_none() && !has_more {
         return Err(Error::new(
-            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            ErrorCode::BAD_ARGUMENTS,
             format!("Default value type should be same as cast type. Expected {to}. Actual {}", call.type_of(1)),
         ));
     }
     call.bind(to.clone(), move |arguments, rows| {
-        let read = cast(argument(arguments, 0)?, &to, &options)?;
-        match default_at {
-            Some(at) => or_column(&read, argument(arguments, at)?, rows),
-            None => or_value(&read, &zero(&to), rows),
+        let value = argument(arguments, 0)?;
+        let read = cast(value, &to, &options)?;
+        let read = match default_at {
+            Some(at) => or_column(&read, argument(arguments, at)?, rows)?,
+            None => or_value(&read, &zero(&to.remove_nullable()), rows)?,
+        };
+        if !keeps_nulls {
+            return Ok(read);
+        }
+        // NULL stays NULL; the default is for what cannot be converted.
+        let read = cast(&read, &to, &CastOptions::default())?;
+        match value.nulls() {
+            None => Ok(read),
+            Some(nulls) => select(&validity(value, nulls, rows), &read, &Column::default_values(to.clone(), rows)?),
         }
     })
 }
@@ -522,8 +536,13 @@ fn or_default(call: &Call<'_>, to: DataType) -> Bound {
 fn or_column(column: &Column, fallback: &Column, rows: usize) -> Result<Column> {
     let plain = column.without_nulls()?;
     let Some(nulls) = column.nulls() else { return Ok(plain) };
-    let is_there: Vec<u8> = if column.is_constant() { vec![0; rows] } else { nulls.iter().map(u8::from).collect() };
-    select(&is_there, &plain, fallback)
+    let plain = cast(&plain, fallback.data_type(), &CastOptions::default())?;
+    select(&validity(column, nulls, rows), &plain, fallback)
+}
+
+/// For each row 1 where it is not NULL.
+fn validity(column: &Column, nulls: &NullBuffer, rows: usize) -> Vec<u8> {
+    if column.is_constant() { vec![0; rows] } else { nulls.iter().map(u8::from).collect() }
 }
 
 fn to_string(call: &Call<'_>) -> Bound {
@@ -638,7 +657,7 @@ fn accurate_cast_or_default(call: &Call<'_>) -> Bound {
     let has_default = call.arguments.len() == 3;
     if has_default && call.type_of(2) != &to {
         return Err(Error::new(
-            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            ErrorCode::BAD_ARGUMENTS,
             format!("Default value type should be same as cast type. Expected {to}. Actual {}", call.type_of(2)),
         ));
     }
@@ -721,6 +740,12 @@ fn default_of_argument(call: &Call<'_>) -> Bound {
 
 fn default_of_type_name(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
+    if call.constant(0).is_none() {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!("The argument of function {} must be a constant string describing type", call.name),
+        ));
+    }
     let data_type = named_type(call, 0)?;
     call.bind(data_type.clone(), move |_, rows| Column::default_values(data_type.clone(), rows))
 }

@@ -29,6 +29,9 @@ pub(super) enum Nearest {
     Truncate,
 }
 
+/// Places that a number is rounded to at most, before its point and behind.
+pub(super) const PLACES_MAX: i64 = 32_767;
+
 /// Rounds a decimal or a wide integer to places behind its point, or before it where there are fewer than none; `None` for other types.
 pub(super) fn bind_rounding(call: &Call<'_>, nearest: Nearest) -> Result<Option<Arc<dyn BoundFunction>>> {
     call.arguments(1..=2)?;
@@ -48,6 +51,9 @@ pub(super) fn bind_rounding(call: &Call<'_>, nearest: Nearest) -> Result<Option<
             }
         },
     };
+    if places.abs() > PLACES_MAX {
+        return Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "Scale argument for rounding function is too large"));
+    }
     let dropped = i64::from(data_type.scale()).saturating_sub(places);
     let result = data_type.clone();
     call.bind(result.clone(), move |arguments, rows| {

@@ -27,11 +27,11 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
     let result = match least_supertype(&types) {
         Ok(DataType::Bool) => DataType::UInt8,
         Ok(common) => common,
-        // Of integers with a sign and without, the lesser fits into one type and the greater into the other.
-        Err(_) if types.iter().all(|data_type| data_type.inner().is_integer()) => {
-            return of_mixed_integers(call, is_greatest);
-        }
-        Err(error) => return Err(error),
+        Err(error) => match type_of_pair(&types) {
+            Some(PairType::Common(common)) => common,
+            Some(PairType::Ends) => return of_mixed_integers(call, is_greatest),
+            None => return Err(error),
+        },
     };
     if matches!(result.inner(), DataType::Interval(_))
         && types.iter().any(|data_type| data_type.inner() != result.inner())
@@ -41,7 +41,7 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
             format!("There is no type in which {} compares intervals", call.name),
         ));
     }
-    let is_pair = types.len() == 2 && types.iter().all(DataType::is_number);
+    let is_pair = types.len() == 2 && types.iter().all(DataType::is_number) && result.is_number();
     let options = CastOptions::to_common(call.session_zone()?);
     // NULL was not passed over once: with one among the values, the result was NULL.
     let keeps_nulls = call.context.settings.least_greatest_legacy_null_behavior;
@@ -76,6 +76,33 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
         }
         best.materialize()
     })
+}
+
+/// The type of the lesser and the greater of exactly two numbers that have no supertype.
+enum PairType {
+    Common(DataType),
+    /// Of integers of 64 bits with a sign and without, the lesser fits into one type and the greater into the other.
+    Ends,
+}
+
+fn type_of_pair(types: &[DataType]) -> Option<PairType> {
+    let [left, right] = types else { return None };
+    let is_decimal = |data_type: &DataType| matches!(data_type, DataType::Decimal(..));
+    if left.is_float() && is_decimal(right) || is_decimal(left) && right.is_float() {
+        return Some(PairType::Common(DataType::Float64));
+    }
+    let unsigned = [left, right].into_iter().find(|data_type| !data_type.is_signed_integer())?;
+    let signed = [left, right].into_iter().find(|data_type| data_type.is_signed_integer())?;
+    match (signed, unsigned) {
+        (DataType::Int64, DataType::UInt64) => Some(PairType::Ends),
+        (DataType::Int8 | DataType::Int16 | DataType::Int32, DataType::UInt64) => {
+            Some(PairType::Common(DataType::Int128))
+        }
+        (DataType::Int8 | DataType::Int16 | DataType::Int32, DataType::UInt128) => {
+            Some(PairType::Common(DataType::Int256))
+        }
+        _ => None,
+    }
 }
 
 /// Of integers of which some have no sign and up to 64 bits: compared as wider ones.

@@ -7,7 +7,7 @@ use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt8Type, UInt16T
 use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
-use super::decimal::{Nearest, bind_rounding};
+use super::decimal::{Nearest, PLACES_MAX, bind_rounding};
 use super::kernel::{argument_as, unary};
 use super::simple::{Call, Function, Numbers, argument};
 use crate::function::{BoundFunction, ScalarFunction};
@@ -74,7 +74,6 @@ fn places(call: &Call<'_>, rounding: Rounding) -> Bound {
     if !data_type.is_float() && constant_places.is_some_and(|places| places >= 0) {
         return call.bind(data_type.clone(), |arguments, _| Ok(argument(arguments, 0)?.clone()));
     }
-    const PLACES_MAX: i64 = 32_767;
     if constant_places.is_some_and(|places| places.abs() > PLACES_MAX) {
         return Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "Scale argument for rounding function is too large"));
     }
@@ -256,6 +255,12 @@ fn steps(call: &Call<'_>, steps: &'static [u16], result: DataType) -> Bound {
 fn round_down(call: &Call<'_>) -> Bound {
     call.arguments(2..=2)?;
     let DataType::Array(item) = call.type_of(1) else { return Err(call.illegal(1)) };
+    if !item.is_number() {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Elements of array of second argument of function {} must be numeric type", call.name),
+        ));
+    }
     let result = squall_types::least_supertype(&[call.type_of(0).clone(), (**item).clone()])?;
     let Some(Value::Array(steps)) = call.constant(1) else {
         return Err(Error::new(

@@ -29,7 +29,14 @@ pub(crate) struct Function {
 impl Function {
     /// A function whose NULLs, dictionaries and constants the registry handles.
     pub const fn new(name: &'static str, resolve: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>) -> Self {
-        let defaults = Defaults { nulls: true, low_cardinality: true, constants: true, types: true, halves: false };
+        let defaults = Defaults {
+            nulls: true,
+            null_parameters: false,
+            low_cardinality: true,
+            constants: true,
+            types: true,
+            halves: false,
+        };
         let properties = Properties::UNKNOWN;
         Self { name, resolve, defaults, keeps_low_cardinality: true, properties, looks_up: false, stands_alone: false }
     }
@@ -98,6 +105,12 @@ impl Function {
     pub const fn with_nulls(mut self) -> Self {
         self.defaults.nulls = false;
         self
+    }
+
+    /// The function sees the NULLs of its first argument itself; a NULL that is written in the place of another is its result.
+    pub const fn with_null_values(mut self) -> Self {
+        self.defaults.null_parameters = true;
+        self.with_nulls()
     }
 
     /// The function runs for each row even where all arguments are constants.

@@ -246,7 +246,15 @@ impl Scope<'_> {
         lambda: &LambdaArgument<'_>,
         arguments: &[ast::Expression],
     ) -> Result<NodeId> {
-        let arguments = self.arguments(arguments)?;
+        let mut arguments = self.arguments(arguments)?;
+        for argument in &mut arguments {
+            // Arrays with names of their own (`Ring`) are arrays to a lambda.
+            let data_type = self.graph.data_type(*argument);
+            if matches!(data_type, DataType::Named(_)) {
+                let unnamed = data_type.without_names();
+                *argument = self.cast_node(*argument, &unnamed)?;
+            }
+        }
         let described: Vec<Argument> = arguments.iter().map(|argument| self.describe(*argument)).collect();
         let types = match lambda {
             LambdaArgument::Written(lambda) => function.parameters(lambda.parameters.len(), &described),

@@ -150,6 +150,16 @@ impl<'q> Definitions<'q> {
             !(default.kind == DefaultKind::Ephemeral && default.expression.is_empty())
         });
         let Some(default) = default else {
+            let is_given = |at: &usize| matches!(self.states.get(*at), Some(State::Given { .. } | State::Known(_)));
+            let mut others = self.columns.iter().enumerate().filter(|(_, other)| column.is_nested_with(other));
+            if let Some((sibling, _)) = others.find(|(at, _)| is_given(at)) {
+                // The arrays of a nested structure have one length.
+                let sibling = self.node(sibling)?;
+                let length = self.scope.scalar("length", vec![sibling])?;
+                let none = self.scope.graph.constant(default_value(&column.data_type), column.data_type.clone());
+                let filled = self.scope.scalar("arrayResize", vec![none, length])?;
+                return self.cast(filled, &column.data_type);
+            }
             return Ok(self.scope.graph.constant(default_value(&column.data_type), column.data_type.clone()));
         };
         let expression = text::parse_expression(&default.expression)?;

@@ -105,6 +105,9 @@ impl Scope<'_> {
         // Arguments of table functions see no columns.
         let left = std::mem::replace(&mut self.source, Source::one());
         let right = self.table_expression(&join.table)?;
+        if let (Some(table), false) = (right.as_table(), matches!(join.constraint, JoinConstraint::None)) {
+            table.check_join(kind, strictness, self.analyzer.context.settings.join_use_nulls)?;
+        }
         let mut left = self.side(left)?;
         // Both number their columns from zero: what the first one's graph knows of them is not of the second.
         self.begin_new_graph();
@@ -677,6 +680,8 @@ pub(crate) fn key_type(left: &DataType, right: &DataType) -> Result<DataType> {
     match supertype(&[left.clone(), right.clone()]) {
         // What no signed integer holds is compared by its bits.
         Err(_) if left.is_integer() && right.is_integer() => Ok(DataType::UInt64),
+        // NULL alone, which equals nothing.
+        Ok(DataType::Nothing) => Ok(DataType::UInt8),
         other => other,
     }
 }

@@ -95,7 +95,11 @@ impl Scope<'_> {
                     }
                     (found, pattern)
                 }
-                _ => (vec![self.name_argument(databases)?], pattern),
+                _ => {
+                    let name = self.name_argument(databases)?;
+                    let current = &self.analyzer.context.functions.current_database;
+                    (vec![if name.is_empty() { current.to_string() } else { name }], pattern)
+                }
             },
             _ => {
                 return Err(Error::new(

@@ -225,6 +225,12 @@ fn columns(
         if columns.iter().any(|known| known.name == name) {
             return Err(incorrect(format!("Dictionary attribute '{name}' is declared twice")));
         }
+        if attribute.bidirectional && !attribute.hierarchical {
+            return Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                "Bidirectional can only be applied to hierarchical attributes",
+            ));
+        }
         let data_type = DataType::parse(&format_data_type(&attribute.data_type))?;
         defaults.push(match &attribute.default {
             Some(default) => {

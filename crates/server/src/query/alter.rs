@@ -8,7 +8,7 @@ use squall_planner::{
     plan_constraint, plan_index, plan_projection, plan_setting,
 };
 use squall_sql::ast::{self, AlterCommand, Literal, PartitionSelector};
-use squall_storage::{DefinitionChange, PartSelection, ProjectionPlacement};
+use squall_storage::{DefinitionChange, PartSelection, Placement};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
 use super::cascade::table_of_parts;
@@ -168,6 +168,13 @@ fn alter(
     let planned = |work: &mut dyn FnMut(&PlannerContext<'_>) -> Result<()>| {
         planning::planner_now(session, context, |planner| work(planner))
     };
+    let placed = |placement: &ast::Placement| {
+        Ok(match placement {
+            ast::Placement::First => Placement::First,
+            ast::Placement::After(other) => Placement::After(name(other)?.into()),
+            ast::Placement::Last => Placement::Last,
+        })
+    };
     let change = match command {
         AlterCommand::AddColumn { if_not_exists, column, placement } => {
             return planned(&mut |planner| alteration.add_column(column, placement, *if_not_exists, planner));
@@ -218,10 +225,11 @@ fn alter(
                 planning::planner_now(session, context, |planner| plan_constraint(constraint, columns, planner))?;
             DefinitionChange::AddConstraint { constraint, if_not_exists: *if_not_exists }
         }
-        AlterCommand::AddIndex { if_not_exists, index, .. } => {
+        AlterCommand::AddIndex { if_not_exists, index, placement } => {
             let columns = &alteration.definition.columns;
             let index = planning::planner_now(session, context, |planner| plan_index(index, columns, planner))?;
-            DefinitionChange::AddIndex { index, if_not_exists: *if_not_exists }
+            let placement = placed(placement)?;
+            DefinitionChange::AddIndex { index, if_not_exists: *if_not_exists, placement }
         }
         AlterCommand::DropIndex { if_exists, index } => {
             DefinitionChange::DropIndex { name: name(index)?.into(), if_exists: *if_exists }
@@ -231,11 +239,7 @@ fn alter(
             let projection = planning::planner_now(session, context, |planner| {
                 plan_projection(projection, columns, &planner.functions)
             })?;
-            let placement = match placement {
-                ast::Placement::First => ProjectionPlacement::First,
-                ast::Placement::After(other) => ProjectionPlacement::After(name(other)?.into()),
-                ast::Placement::Last => ProjectionPlacement::Last,
-            };
+            let placement = placed(placement)?;
             DefinitionChange::AddProjection { projection, if_not_exists: *if_not_exists, placement }
         }
         AlterCommand::DropProjection { if_exists, projection } => {

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_planner::{
-    Catalog, ColumnDescription, Constraint, DefaultKind, Expression, LoadedByQuery, MaterializedView, Projected,
-    Projection, QueryUses, RemoteCall, RemoteRows, RemoteServers, SubqueryRunner, TableDefinition, TableMetadata, Used,
+    Catalog, ColumnDescription, Constraint, DefaultKind, Expression, JoinKind, JoinStrictness, LoadedByQuery,
+    MaterializedView, Projected, Projection, QueryUses, RemoteCall, RemoteRows, RemoteServers, SubqueryRunner,
+    TableDefinition, TableMetadata, Used,
 };
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
@@ -452,6 +453,9 @@ impl TableMetadata for WatchedTable {
         self.was_asked.store(true, Ordering::Relaxed);
         let table = self.table.merged()?;
         Some(Arc::new(Self { table, was_asked: self.was_asked.clone(), names: self.names.clone() }))
+    }
+    fn check_join(&self, kind: JoinKind, strictness: JoinStrictness, use_nulls: bool) -> Result<()> {
+        self.table.check_join(kind, strictness, use_nulls)
     }
     fn constraints(&self) -> &[Constraint] {
         self.table.constraints()

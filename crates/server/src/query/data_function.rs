@@ -13,9 +13,6 @@ use squall_types::{Error, ErrorCode, Result, Schema, Value};
 
 use crate::session::Session;
 
-/// The names of the functions here.
-pub(crate) const NAMES: [&str; 3] = ["file", "format", "url"];
-
 /// `file(…)`. Waits for the disk.
 ///
 /// # Errors

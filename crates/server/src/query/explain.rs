@@ -41,7 +41,11 @@ pub(super) async fn run(session: &Session, explain: &ast::Explain, context: &Arc
             }
             let one_line = is_set("oneline");
             vec![match statement {
-                Statement::Query(_) => squall_sql::format_explicit(statement, one_line),
+                Statement::Query(query) => {
+                    let mut query = query.clone();
+                    squall_planner::make_explicit(&mut query);
+                    squall_sql::format_explicit(&Statement::Query(query), one_line)
+                }
                 _ if one_line => squall_sql::format_one_line(statement),
                 _ => squall_sql::format(statement),
             }]

@@ -9,17 +9,19 @@ use squall_types::{Block, ColumnBuilder, Result, Schema, Value, default_value};
 #[derive(Default)]
 pub(super) struct Extremes {
     columns: Vec<Option<(Value, Value)>>,
+    has_rows: bool,
 }
 
 impl Extremes {
     /// Takes a block of the result into account.
     pub(super) fn add(&mut self, block: &Block) {
+        self.has_rows |= !block.is_empty();
         self.columns.resize(block.columns().len(), None);
         for (column, extremes) in block.columns().iter().zip(&mut self.columns) {
             for row in 0..if column.is_constant() { column.rows().min(1) } else { column.rows() } {
                 let value = column.value(row);
-                // NULL is neither least nor greatest, NaN only where there is nothing else, and arrays are not compared.
-                if matches!(value, Value::Null | Value::Array(_) | Value::Map(_)) {
+                // NULL is neither least nor greatest, and NaN only where there is nothing else.
+                if value.is_null() {
                     continue;
                 }
                 match extremes {
@@ -37,8 +39,11 @@ impl Extremes {
         }
     }
 
-    /// Two rows, the least and the greatest values; the types' defaults where there were none.
+    /// Two rows, the least and the greatest values; the types' defaults where all are NULL, and nothing where there were no rows.
     pub(super) fn block(self, schema: Arc<Schema>) -> Result<Option<Block>> {
+        if !self.has_rows {
+            return Ok(None);
+        }
         let mut columns = Vec::with_capacity(schema.len());
         for (at, data_type) in schema.types().enumerate() {
             let mut builder = ColumnBuilder::new(data_type.clone());

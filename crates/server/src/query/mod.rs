@@ -11,7 +11,7 @@ mod catalog;
 mod check;
 mod counting;
 mod create;
-pub(crate) mod data_function;
+mod data_function;
 mod deduplicate;
 mod describe;
 mod dictionary;

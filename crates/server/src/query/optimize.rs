@@ -94,7 +94,7 @@ pub(super) async fn merge_each(
     }
     let groups = groups(own.mergeable_parts(database, name)?);
     for parts in &groups {
-        if session.server.merges.are_stopped() || own.are_merges_stopped(database, name) {
+        if own.are_merges_stopped(database, name) {
             return Err(Error::new(ErrorCode::ABORTED, "Cancelled merging parts"));
         }
         let merged = match own.merge_parts(database, name, parts) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use squall_engine::QueryContext;
 use squall_sql::ast::{self, DescribedObject, LikeFilter, QueryBody, ShowFilter, ShowKind, Statement};
 use squall_sql::{ParserLimits, parse};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use super::parsing::syntax_error;
 use super::statement::{identifier, table_name, temporary_table_name};
@@ -86,12 +86,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Show, context: &Arc<
             );
             like(&format!("SELECT name, type, value FROM ({inner})"), filter.as_ref(), "name")?
         }
-        ShowKind::Setting(name) => {
-            if Settings::description(name).is_none() {
-                return Err(Error::new(ErrorCode::UNKNOWN_SETTING, format!("Unknown setting '{name}'")));
-            }
-            query(&format!("SELECT value FROM system.settings WHERE name = {}", literal(name)))?
-        }
+        ShowKind::Setting(name) => query(&format!("SELECT value FROM system.settings WHERE name = {}", literal(name)))?,
         ShowKind::Merges { filter, limit } => filtered(
             "SELECT table, database, elapsed, progress, is_mutation, memory_usage FROM system.merges",
             filter.as_ref(),

@@ -54,7 +54,7 @@ pub(super) async fn run(session: &Session, statement: &ast::System, context: &Ar
         SystemCommand::StopMerges | SystemCommand::StartMerges => {
             let is_stopped = statement.command == SystemCommand::StopMerges;
             if statement.tables.is_empty() {
-                server.merges.stop(server, is_stopped);
+                server.databases.stop_all_merges(is_stopped);
             }
             for name in &statement.tables {
                 let (database, table) = table_name(session, name)?;

@@ -8,47 +8,35 @@ use squall_types::Value;
 
 use super::table::SystemTable;
 use super::value::{flag, no_items, number, text};
-use crate::query::data_function;
 use crate::version::{self, REVISION, SQUALL_VERSION, VERSION, VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH};
 
-/// The table functions that make rows of their own or read data.
-fn table_function_names() -> Vec<&'static str> {
-    let mut names = vec![
-        "cluster",
-        "clusterAllReplicas",
-        "dictionary",
-        "generateRandom",
-        "generateSeries",
-        "generate_series",
-        "merge",
-        "null",
-        "numbers",
-        "numbers_mt",
-        "remote",
-        "remoteSecure",
-        "values",
-        "view",
-        "viewExplain",
-        "zeros",
-        "zeros_mt",
-    ];
-    names.extend(data_function::NAMES);
-    names.sort_unstable();
-    names
-}
+/// The table functions by name, each with what it gives.
+const TABLE_FUNCTIONS: &[(&str, &str)] = &[
+    ("cluster", "The rows of a table on one replica of each shard of a cluster."),
+    ("clusterAllReplicas", "The rows of a table on all replicas of a cluster."),
+    ("dictionary", "The rows of a dictionary."),
+    ("file", "The rows of files below user_files_path, in a format; also what an INSERT writes into one."),
+    ("format", "The rows that a text is in a format."),
+    ("generateRandom", "Random rows of a structure."),
+    ("generateSeries", "The integers from one number to another, by a step."),
+    ("generate_series", "The integers from one number to another, by a step."),
+    ("merge", "The rows of all tables whose names match a regular expression."),
+    ("null", "A table of a structure, without rows; what is inserted is dropped."),
+    ("numbers", "The integers from 0 or another number on."),
+    ("numbers_mt", "The integers from 0 or another number on, counted by several threads."),
+    ("remote", "The rows of a table of another server; also what an INSERT sends there."),
+    ("remoteSecure", "The rows of a table of another server, over TLS."),
+    ("url", "The rows of what a web server answers, in a format; also what an INSERT sends there."),
+    ("values", "The rows that are written as arguments."),
+    ("view", "The rows of a query."),
+    ("viewExplain", "What EXPLAIN says of a query, as rows."),
+    ("zeros", "Rows of a zero."),
+    ("zeros_mt", "Rows of a zero, made by several threads."),
+];
 
 /// Tables of what Squall does not have, with the columns that clients name.
 const EMPTY: &[(&str, &[(&str, &str)])] = &[
     ("contributors", &[("name", "String")]),
-    (
-        "licenses",
-        &[
-            ("library_name", "String"),
-            ("license_type", "String"),
-            ("license_path", "String"),
-            ("license_text", "String"),
-        ],
-    ),
     (
         "dropped_tables",
         &[
@@ -131,10 +119,11 @@ pub(super) fn tables() -> Vec<Arc<dyn Table>> {
                 .column("is_internal", "UInt8", |(_, is_internal): &(&str, bool)| flag(*is_internal)),
         ),
         table_engines(),
+        super::licenses::licenses(),
         Arc::new(
-            SystemTable::new("table_functions", || Ok(table_function_names()))
-                .column("name", "String", |row: &&str| text(row))
-                .constant("description", "String", text(""))
+            SystemTable::new("table_functions", || Ok(TABLE_FUNCTIONS.to_vec()))
+                .column("name", "String", |(name, _): &(&str, &str)| text(name))
+                .column("description", "String", |(_, description)| text(description))
                 .constant("allow_readonly", "UInt8", flag(true)),
         ),
         Arc::new(SystemTable::new("database_engines", || Ok(vec!["Atomic", "Memory"])).column(

@@ -14,6 +14,7 @@ mod disks;
 mod errors;
 mod functions;
 mod information_schema;
+mod licenses;
 mod measures;
 mod merges;
 mod mutations;

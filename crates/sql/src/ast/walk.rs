@@ -2,8 +2,8 @@
 
 use super::{
     ColumnTransformer, Expression, ExpressionKind, FrameBound, From, FromStep, Function, GroupBy, JoinConstraint,
-    Limit, MatchedColumns, OrderBy, Over, Query, QueryBody, Select, TableExpression, TableName, TableSource,
-    WindowDefinition, WithItem,
+    Limit, MatchedColumns, OrderBy, Over, Query, QueryBody, Select, SetOperation, TableExpression, TableName,
+    TableSource, WindowDefinition, WithItem,
 };
 
 /// What is done on the way.
@@ -12,6 +12,8 @@ pub trait Visitor {
     fn enter(&mut self, _select: &Select) {}
     /// After a SELECT.
     fn leave(&mut self, _select: &Select) {}
+    /// A set operation, before its operands.
+    fn set_operation(&mut self, _operation: &mut SetOperation) {}
     /// A table of FROM.
     fn table(&mut self, _name: &mut TableName) {}
     /// A table function of FROM, before its arguments.
@@ -33,7 +35,10 @@ impl QueryBody {
     fn walk(&mut self, visitor: &mut dyn Visitor) {
         match self {
             Self::Select(select) => select.walk(visitor),
-            Self::SetOperation(operation) => operation.operands.iter_mut().for_each(|operand| operand.walk(visitor)),
+            Self::SetOperation(operation) => {
+                visitor.set_operation(operation);
+                operation.operands.iter_mut().for_each(|operand| operand.walk(visitor));
+            }
         }
     }
 }

@@ -46,6 +46,8 @@ pub enum DefinitionChange {
         index: SkipIndex,
         /// `IF NOT EXISTS`.
         if_not_exists: bool,
+        /// Where it stands among the others.
+        placement: Placement,
     },
     /// `DROP INDEX`.
     DropIndex {
@@ -61,7 +63,7 @@ pub enum DefinitionChange {
         /// `IF NOT EXISTS`.
         if_not_exists: bool,
         /// Where it stands among the others: `FIRST`, or after one.
-        placement: ProjectionPlacement,
+        placement: Placement,
     },
     /// `DROP PROJECTION`.
     DropProjection {
@@ -79,15 +81,33 @@ pub enum DefinitionChange {
     },
 }
 
-/// Where a projection stands among the others.
+/// Where something new stands among its like of the table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ProjectionPlacement {
+pub enum Placement {
     /// Before all.
     First,
     /// After the one of this name.
     After(Arc<str>),
     /// After all.
     Last,
+}
+
+impl Placement {
+    /// The place among things of these names.
+    fn position<'a>(
+        &self,
+        names: impl ExactSizeIterator<Item = &'a Arc<str>>,
+        missing: impl Fn(&str) -> Error,
+    ) -> Result<usize> {
+        match self {
+            Self::First => Ok(0),
+            Self::Last => Ok(names.len()),
+            Self::After(other) => {
+                let found = names.enumerate().find(|(_, name)| *name == other);
+                found.map(|(at, _)| at + 1).ok_or_else(|| missing(other))
+            }
+        }
+    }
 }
 
 impl DefinitionChange {
@@ -116,9 +136,16 @@ impl DefinitionChange {
                     }
                 }
             }
-            Self::AddIndex { index, if_not_exists } => {
+            Self::AddIndex { index, if_not_exists, placement } => {
                 match definition.indices.iter().any(|known| known.name == index.name) {
-                    false => definition.indices.push(index.clone()),
+                    false => {
+                        let missing = |other: &str| {
+                            let message = format!("Wrong index name. Cannot find index `{other}` to insert after");
+                            Error::new(ErrorCode::BAD_ARGUMENTS, message)
+                        };
+                        let at = placement.position(definition.indices.iter().map(|known| &known.name), missing)?;
+                        definition.indices.insert(at, index.clone());
+                    }
                     true if *if_not_exists => {}
                     true => {
                         let message = format!("Cannot add index {}: index with this name already exists", index.name);
@@ -143,14 +170,7 @@ impl DefinitionChange {
                     let message = format!("Cannot add projection {name}: projection with this name already exists");
                     return Err(Error::new(ErrorCode::ILLEGAL_PROJECTION, message));
                 }
-                let at = match placement {
-                    ProjectionPlacement::First => 0,
-                    ProjectionPlacement::Last => projections.len(),
-                    ProjectionPlacement::After(other) => {
-                        let found = projections.iter().position(|known| known.name == *other);
-                        found.ok_or_else(|| no_projection(other))? + 1
-                    }
-                };
+                let at = placement.position(projections.iter().map(|known| &known.name), no_projection)?;
                 projections.insert(at, projection.clone());
             }
             Self::DropProjection { name, if_exists } => {

@@ -38,7 +38,7 @@ use crate::generated;
 use crate::identity::TableName;
 use crate::part_event::NotePart;
 use crate::table::Table;
-pub use alter::{DefinitionChange, ProjectionPlacement};
+pub use alter::{DefinitionChange, Placement};
 pub use backup::{PartBackup, TableBackup};
 pub use detach::DetachedTable;
 use entry::{Database, Engine, Entry, State, database_of, find, is_made_up, put};

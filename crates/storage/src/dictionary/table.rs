@@ -17,13 +17,27 @@ use crate::table::{ScanRequest, Table, TableScan};
 #[derive(Clone, Debug)]
 pub struct DictionaryTable {
     pub(crate) dictionary: Arc<Dictionary>,
+    /// The columns as they are shown, and which of the dictionary's each is: bounds of a range come right behind the key.
+    columns: Arc<[ColumnDescription]>,
+    order: Arc<[usize]>,
     /// What the source of a direct dictionary gave this query.
     direct: Arc<OnceLock<Arc<Block>>>,
 }
 
 impl DictionaryTable {
     pub(crate) fn new(dictionary: Arc<Dictionary>) -> Self {
-        Self { dictionary, direct: Arc::default() }
+        let definition = &dictionary.definition;
+        let mut order: Vec<usize> = (0..definition.columns.len()).collect();
+        if let Some((first, last)) = definition.range {
+            order.sort_by_key(|at| match definition.keys.contains(at) {
+                true => 0,
+                false if *at == first => 1,
+                false if *at == last => 2,
+                false => 3,
+            });
+        }
+        let columns = order.iter().filter_map(|at| definition.columns.get(*at)).cloned().collect();
+        Self { dictionary, columns, order: order.into(), direct: Arc::default() }
     }
 
     fn rows_now(&self) -> Result<Vec<Arc<Block>>> {
@@ -78,7 +92,7 @@ impl TableMetadata for DictionaryTable {
         "Dictionary"
     }
     fn columns(&self) -> &[ColumnDescription] {
-        &self.dictionary.definition.columns
+        &self.columns
     }
     fn as_any(&self) -> &dyn Any {
         self
@@ -90,7 +104,8 @@ impl TableMetadata for DictionaryTable {
 
 impl Table for DictionaryTable {
     fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
-        self.scan_columns(request, request.columns.clone())
+        let own = |column: &usize| self.order.get(*column).copied();
+        self.scan_columns(request, request.columns.iter().filter_map(own).collect())
     }
 
     fn bytes(&self) -> Option<u64> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::{CastMode, CastOptions, cast_array, no_conversion, refuse_not_finite, unsafe_value};
 use crate::data_type::DataType;
 use crate::error::{Error, ErrorCode, Result};
-use crate::integer::{I256, Integer, U256, integer_of_float};
+use crate::integer::{I256, Integer, U256, integer_of_float, is_exact_integer};
 use crate::{checkpoint, match_integer, reserve};
 
 /// Whether a pair of types is converted here.
@@ -270,7 +270,7 @@ impl Conversion<'_> {
                 return T::array(values.iter().map(|value| T::wrap_large(integer_of_float(*value))).collect(), None);
             }
             self.collect::<T, f64>(values, |value| {
-                let is_exact = value.trunc() == value && value.abs() < 5e76;
+                let is_exact = value.abs() < 5e76 && is_exact_integer(value);
                 is_exact.then(|| integer_of_float(value)).and_then(T::fit_large)
             })
         }, _ => Err(no_conversion(self.from, self.to)))

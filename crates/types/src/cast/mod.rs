@@ -26,7 +26,7 @@ use self::text::{from_text, to_fixed_string, to_text, without_padding};
 use self::time::{ticks_to_number, to_time, zone_of};
 use crate::calendar::TimeZone;
 use crate::column::Column;
-use crate::data_type::DataType;
+use crate::data_type::{DataType, EnumValues};
 use crate::error::{Error, ErrorCode, Result};
 use crate::text::TextOptions;
 use crate::value::Value;
@@ -156,6 +156,17 @@ fn mismatch(from: &DataType, to: &DataType) -> Error {
     Error::new(ErrorCode::TYPE_MISMATCH, format!("Type mismatch: cannot convert {from} to {to}"))
 }
 
+/// Refuses enums in which a name has two numbers.
+fn check_numbers(from: &EnumValues, to: &EnumValues) -> Result<()> {
+    for (name, number) in to.iter() {
+        if let Some(before) = from.number(name.as_bytes()).filter(|before| *before != number) {
+            let message = format!("Enum conversion changes value for element '{name}' from {before} to {number}");
+            return Err(Error::new(ErrorCode::CANNOT_CONVERT_TYPE, message));
+        }
+    }
+    Ok(())
+}
+
 /// The error for a pair of types without a conversion.
 fn no_conversion(from: &DataType, to: &DataType) -> Error {
     let is_nested = matches!(from, DataType::Array(_) | DataType::Tuple(_) | DataType::Map(..));
@@ -166,6 +177,7 @@ fn no_conversion(from: &DataType, to: &DataType) -> Error {
         }
         DataType::FixedString(_) => ErrorCode::NOT_IMPLEMENTED,
         DataType::Interval(_) if matches!(from, DataType::DateTime64(..)) => ErrorCode::CANNOT_CONVERT_TYPE,
+        DataType::Decimal(..) if matches!(from, DataType::Interval(_)) => ErrorCode::CANNOT_CONVERT_TYPE,
         _ if is_nested => ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
         _ => ErrorCode::NOT_IMPLEMENTED,
     };
@@ -271,8 +283,10 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
         (T::Time, T::Decimal(..)) | (T::Decimal(..), T::Time) => {
             Err(Error::new(ErrorCode::ILLEGAL_COLUMN, format!("Illegal column {from} of {to}")))
         }
+        (T::Interval(_), T::Decimal(..)) => Err(no_conversion(from, to)),
         _ if decimal::concerns(from, to) => decimal::convert(from, array, to, options),
         (T::Enum8(names) | T::Enum16(names), T::Enum8(to_names) | T::Enum16(to_names)) => {
+            check_numbers(names, to_names)?;
             to_enum(array, to, to_names, true, |number| {
                 let name = names.name(i16::try_from(number).ok()?)?;
                 to_names.number(name.as_bytes())

@@ -1,5 +1,6 @@
 //! Casts from texts and to them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -24,7 +25,7 @@ pub(super) fn from_text(from: &DataType, array: &ArrayRef, to: &DataType, option
             format!("Unsupported types to CAST AS {}. Left type: {from}, right type: {to}", to.family()),
         ));
     }
-    let mut reader = ValueReader::new(to, &options.text)?;
+    let mut reader = ValueReader::new(&widest(to), &options.text)?;
     // Text that is no value of the type is NULL where the target has it, except for types whose values have names.
     let has_names = matches!(to.inner(), DataType::Enum8(_) | DataType::Enum16(_));
     let is_lenient = !has_names
@@ -67,6 +68,21 @@ pub(super) fn from_text(from: &DataType, array: &ArrayRef, to: &DataType, option
         }
     }
     Ok(reader.finish()?.array().clone())
+}
+
+/// What a text is read as to become a value of the type: of a decimal the digits that its width has, as ClickHouse does.
+fn widest(data_type: &DataType) -> Cow<'_, DataType> {
+    match data_type {
+        DataType::Decimal(_, scale) => {
+            let bytes = data_type.fixed_width_bytes().unwrap_or_default();
+            Cow::Owned(DataType::decimal_of_width(bytes, *scale))
+        }
+        DataType::Nullable(inner) => match widest(inner) {
+            Cow::Owned(inner) => Cow::Owned(DataType::Nullable(Arc::new(inner))),
+            Cow::Borrowed(_) => Cow::Borrowed(data_type),
+        },
+        other => Cow::Borrowed(other),
+    }
 }
 
 /// The bytes of UUIDs as ClickHouse has them in memory, which are two numbers: each half turned round. And the other way.

@@ -573,6 +573,7 @@ settings! {
     input_format_try_infer_exponent_floats: bool as Bool = "0", "Whether numbers with an exponent are inferred as floats in text formats other than JSON.";
     input_format_try_infer_dates: bool as Bool = "1", "Whether dates are inferred from text.";
     input_format_try_infer_datetimes: bool as Bool = "1", "Whether dates with times are inferred from text.";
+    output_format_avro_codec: String as String = "", "The compression of Avro files: null, deflate, snappy or zstd; snappy where it is empty.";
     output_format_bson_string_as_string: bool as Bool = "0", "Whether BSON has strings as strings, rather than as binary data.";
     input_format_csv_detect_header: bool as Bool = "1", "Whether a first line of CSV that is no data is taken for the columns' names.";
     input_format_tsv_detect_header: bool as Bool = "1", "Whether a first line of TSV that is no data is taken for the columns' names.";
@@ -663,6 +664,8 @@ settings! {
     describe_include_subcolumns: bool as Bool = "0", "Whether DESCRIBE gives subcolumns, too.";
     describe_include_virtual_columns: bool as Bool = "0", "Whether DESCRIBE gives virtual columns, too.";
     print_pretty_type_names: bool as Bool = "1", "Whether DESCRIBE lays the types of named tuples out over several lines.";
+    enable_extended_results_for_datetime_functions: bool as Bool = "0", "Whether functions that round dates and times give Date32 and DateTime64 for Date32 and DateTime64.";
+    validate_polygons: bool as Bool = "1", "Whether pointInPolygon refuses constant polygons that are not valid: with sides that cross, or holes outside.";
     cast_keep_nullable: bool as Bool = "0", "Whether CAST keeps Nullable of its argument.";
     cast_ipv4_ipv6_default_on_conversion_error: bool as Bool = "0", "Whether a text that is no address becomes the default of IPv4 or IPv6 in conversions.";
     input_format_ipv4_default_on_conversion_error: bool as Bool = "0", "Whether a text that is no address becomes the default of IPv4 in CAST.";

@@ -232,12 +232,9 @@ impl BestEffort<'_> {
         (self.year, self.month, self.day) = (Some(year), Some(month), Some(day));
     }
 
-    fn set_time(&mut self, hour: u32, minute: u32, second: u32) -> Result<()> {
-        if hour > 23 || minute > 59 || second > 59 {
-            return Err(cannot_parse(format!("unexpected time: {hour}:{minute}:{second}")));
-        }
+    fn set_time(&mut self, hour: u32, minute: u32, second: u32) {
+        // What is past a day's end is the next day's, as in ClickHouse.
         self.time = Some(hour * 3600 + minute * 60 + second);
-        Ok(())
     }
 
     /// Reads what begins with a digit. A Unix timestamp is a moment by itself.
@@ -268,14 +265,14 @@ impl BestEffort<'_> {
                 if width > 8 {
                     let (hour, minute) = (self.two()?, self.two()?);
                     let second = if width == 14 { self.two()? } else { 0 };
-                    self.set_time(hour, minute, second)?;
+                    self.set_time(hour, minute, second);
                     self.fraction();
                 }
             }
             6 => {
                 if has_date {
                     let (hour, minute, second) = (self.two()?, self.two()?, self.two()?);
-                    self.set_time(hour, minute, second)?;
+                    self.set_time(hour, minute, second);
                     self.fraction();
                 } else {
                     let year = self.two()? * 100 + self.two()?;
@@ -285,7 +282,7 @@ impl BestEffort<'_> {
             }
             4 if has_date && self.day.is_some() => {
                 let (hour, minute) = (self.two()?, self.two()?);
-                self.set_time(hour, minute, 0)?;
+                self.set_time(hour, minute, 0);
             }
             4 => {
                 self.year = Some(self.two()? * 100 + self.two()?);
@@ -342,11 +339,13 @@ impl BestEffort<'_> {
                 self.at += width;
                 self.fraction();
             }
-            return self.set_time(value, minute, second);
+            self.set_time(value, minute, second);
+            return Ok(());
         }
         if self.day.is_some() {
             if self.time.is_none() && self.year.is_some() {
-                return self.set_time(value, 0, 0);
+                self.set_time(value, 0, 0);
+                return Ok(());
             }
             return Err(cannot_parse("unexpected number"));
         }
@@ -520,10 +519,11 @@ mod tests {
             ("Thu, 2 Jan 2020 03:04:05 GMT", "2020-01-02 03:04:05.000"),
             ("2/1/2020 3:04 PM", "2020-01-02 14:04:00.000"),
             ("2 January 2020", "2020-01-01 23:00:00.000"),
+            ("2020-01-02 25:00:70", "2020-01-03 00:01:10.000"),
         ] {
             assert_eq!(read(text).unwrap(), expected, "{text}");
         }
-        for text in ["", "abc", "12345", "2020-13-40 30:70:80", "2020-01-02 25:00:00"] {
+        for text in ["", "abc", "12345", "2020-13-40 30:70:80"] {
             assert_eq!(read(text).unwrap_err().code, ErrorCode::CANNOT_PARSE_DATETIME, "{text}");
         }
     }

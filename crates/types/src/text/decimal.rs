@@ -72,7 +72,7 @@ pub fn read_any_integer<T: Integer>(input: &[u8]) -> Result<(T, usize), IntegerE
 /// the scale are cut off.
 ///
 /// # Errors
-/// `ATTEMPT_TO_READ_AFTER_EOF` where there is nothing; `ARGUMENT_OUT_OF_BOUND` where it has too many digits.
+/// `ATTEMPT_TO_READ_AFTER_EOF` where there is nothing; `CANNOT_PARSE_NUMBER` for an exponent without digits; `ARGUMENT_OUT_OF_BOUND` where it has too many digits.
 pub fn read_decimal<T: Integer>(input: &[u8], precision: u8, scale: u8) -> Result<(T, usize)> {
     let mut at = match input.first() {
         None => {
@@ -93,7 +93,8 @@ pub fn read_decimal<T: Integer>(input: &[u8], precision: u8, scale: u8) -> Resul
     let ten = T::wrap(10);
     while let Some(byte) = input.get(at) {
         match byte {
-            b'.' if !is_fraction => is_fraction = true,
+            // One more point changes nothing, as in ClickHouse.
+            b'.' => is_fraction = true,
             b'0'..=b'9' => {
                 let digit = byte - b'0';
                 if digits == 0 && digit == 0 {
@@ -112,7 +113,10 @@ pub fn read_decimal<T: Integer>(input: &[u8], precision: u8, scale: u8) -> Resul
             b'e' | b'E' => {
                 let (power, read) = read_any_integer::<i64>(input.get(at + 1..).unwrap_or_default()).unwrap_or((0, 0));
                 if read == 0 {
-                    break;
+                    return Err(Error::new(
+                        ErrorCode::CANNOT_PARSE_NUMBER,
+                        "Cannot parse exponent while reading decimal",
+                    ));
                 }
                 exponent = exponent.saturating_add(power);
                 at += 1 + read;

@@ -29,6 +29,8 @@ pub use time::{SECONDS_MAX, append_time, read_time};
 pub use write::ValueWriter;
 pub(crate) use write::append_uuid;
 
+use std::sync::Arc;
+
 use crate::calendar::TimeZone;
 use crate::settings::Settings;
 
@@ -81,8 +83,17 @@ pub struct TextOptions {
     pub quotes_are_doubled: bool,
     /// `interval_output_format` is `kusto`: intervals are spans of time, `1.02:03:04.5000000`.
     pub intervals_are_spans: bool,
+    /// `bool_false_representation` and `bool_true_representation`, where they are others than `false` and `true`.
+    pub bool_words: Option<[Arc<[u8]>; 2]>,
+    /// `input_format_null_as_default`, of values inside others.
+    pub nulls_are_defaults: bool,
     /// `date_time_64_output_format_cut_trailing_zeros_align_to_groups_of_thousands`.
     pub date_time64_without_zeros: bool,
+}
+
+fn bool_words(settings: &Settings) -> Option<[Arc<[u8]>; 2]> {
+    let (no, yes) = (&settings.bool_false_representation, &settings.bool_true_representation);
+    (no != "false" || yes != "true").then(|| [no, yes].map(|word| Arc::from(word.as_bytes())))
 }
 
 impl Default for TextOptions {
@@ -111,6 +122,8 @@ impl TextOptions {
             trim_fixed_string: false,
             quotes_are_doubled: false,
             intervals_are_spans: false,
+            nulls_are_defaults: true,
+            bool_words: None,
             date_time64_without_zeros: false,
         }
     }
@@ -137,6 +150,8 @@ impl TextOptions {
             trim_fixed_string: settings.output_format_trim_fixed_string,
             quotes_are_doubled: settings.output_format_values_escape_quote_with_quote,
             intervals_are_spans: settings.interval_output_format == "kusto",
+            nulls_are_defaults: settings.input_format_null_as_default,
+            bool_words: bool_words(settings),
             date_time64_without_zeros: settings
                 .date_time_64_output_format_cut_trailing_zeros_align_to_groups_of_thousands,
         }

@@ -86,6 +86,11 @@ impl Combinator {
         })
     }
 
+    /// Whether it may stand twice in a row.
+    pub fn may_repeat(self) -> bool {
+        matches!(self, Self::Array | Self::OrNull | Self::OrDefault)
+    }
+
     /// The parameters that reach the function under the combinator.
     pub fn nested_parameters(self, parameters: &[Value]) -> Result<&[Value]> {
         match self {

@@ -191,6 +191,9 @@ pub(super) fn push(call: &Call<'_>, at_back: bool) -> Bound {
     })
 }
 
+/// Items that `arrayResize` makes of one array.
+const SIZE_MAX: usize = 1 << 30;
+
 /// `arrayResize(array, size[, filler])`: a negative size fills at the front.
 pub(super) fn resize(call: &Call<'_>) -> Bound {
     call.arguments(2..=3)?;
@@ -215,6 +218,12 @@ pub(super) fn resize(call: &Call<'_>) -> Bound {
         for (row, size) in sizes.iter().enumerate() {
             let range = lists.range(row);
             let wanted = usize::try_from(size.unsigned_abs()).unwrap_or(usize::MAX);
+            if wanted > SIZE_MAX {
+                return Err(Error::new(
+                    ErrorCode::TOO_LARGE_ARRAY_SIZE,
+                    format!("Too large array size: {wanted}, maximum: {SIZE_MAX}"),
+                ));
+            }
             if choice.len().saturating_add(wanted) > ITEMS_MAX {
                 return Err(too_many());
             }

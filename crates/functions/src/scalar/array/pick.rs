@@ -76,8 +76,13 @@ fn finish(items: &Column, positions: &[Option<u32>], result: &DataType) -> Resul
 /// The value of a key of a map, the last one where there are several.
 fn of_map(call: &Call<'_>, key: &DataType, value: &DataType, or_null: bool) -> Bound {
     let result = if or_null { value.to_nullable() } else { value.clone() };
-    let key = key.remove_low_cardinality().clone();
-    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    let mut key = key.remove_low_cardinality().clone();
+    let mut options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    if key != *call.type_of(1) && key.is_string_or_fixed_string() && call.type_of(1).is_string_or_fixed_string() {
+        // Texts of other lengths are compared as they are.
+        key = DataType::String;
+        options.keeps_padding = true;
+    }
     if let Some(wanted) = call.constant(1) {
         // A key of another type must be one of the map's.
         squall_types::cast_value(wanted, call.type_of(1), &key, &options)?;

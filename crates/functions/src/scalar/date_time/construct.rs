@@ -83,7 +83,7 @@ pub(super) fn resolve_date_time64(call: &Call<'_>) -> Result<Arc<dyn BoundFuncti
     call.each(0..8, |data_type| data_type.is_number())?;
     let digits = match call.constant(7) {
         None if call.arguments.len() <= 7 => 3,
-        Some(digits) => digits.as_u64().filter(|digits| *digits <= 9).ok_or_else(|| {
+        Some(digits) => digits.as_f64().filter(|digits| *digits > -1.0 && *digits < 10.0).ok_or_else(|| {
             Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "Precision of makeDateTime64 must be from 0 to 9")
         })? as u8,
         None => return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, "Precision of makeDateTime64 must be constant")),

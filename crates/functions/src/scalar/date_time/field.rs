@@ -9,7 +9,7 @@ use squall_types::{DataType, Result};
 use crate::function::BoundFunction;
 use crate::scalar::simple::Call;
 
-use super::time::{Kind, Time, date};
+use super::time::{Kind, Time};
 use super::week::{iso_year_start, monday};
 
 /// Fields of the date.
@@ -119,9 +119,7 @@ pub(super) fn resolve_start(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         "toStartOfISOYear" => iso_year_start,
         _ => monday,
     };
-    call.bind(DataType::Date, move |arguments, _| {
-        time.map::<UInt16Type>(arguments, 0, &DataType::Date, |instant| date(start(instant.day())))
-    })
+    call.bind(time.days_type(), move |arguments, _| time.map_days(arguments, start))
 }
 
 pub(super) fn year_start(days: i32) -> i32 {

@@ -33,11 +33,9 @@ pub(super) fn resolve_fixed(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         "toStartOfFiveMinutes" => 300,
         _ => 60,
     };
-    let return_type = time.date_time();
+    let return_type = time.seconds_type(time.digits());
     call.bind(return_type.clone(), move |arguments, _| {
-        time.map::<UInt32Type>(arguments, 0, &return_type, |instant| {
-            rounded(instant.utc - instant.local.rem_euclid(seconds))
-        })
+        time.map_seconds(arguments, &return_type, |instant| instant.utc - instant.local.rem_euclid(seconds))
     })
 }
 
@@ -45,9 +43,9 @@ pub(super) fn resolve_fixed(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 pub(super) fn resolve_day(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=2)?;
     let time = Time::of(call, 0, Some(1))?;
-    let return_type = time.date_time();
+    let return_type = time.seconds_type(time.digits());
     call.bind(return_type.clone(), move |arguments, _| {
-        time.map::<UInt32Type>(arguments, 0, &return_type, |instant| rounded(midnight(&time, instant.day())))
+        time.map_seconds(arguments, &return_type, |instant| midnight(&time, instant.day()))
     })
 }
 
@@ -110,6 +108,11 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=3)?;
     let time = Time::of(call, 0, Some(2))?;
     let call = &call.monotonic(grows_by(&time, kind, count).then_some((i64::MIN, i64::MAX)));
+    if kind >= IntervalKind::Week && time.extends {
+        return call.bind(time.days_type(), move |arguments, _| {
+            time.map_days(arguments, |days| start_of_days(kind, count, days))
+        });
+    }
     if kind >= IntervalKind::Week {
         return call.bind(DataType::Date, move |arguments, _| {
             time.map::<UInt16Type>(arguments, 0, &DataType::Date, |instant| {
@@ -120,7 +123,15 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         });
     }
     if kind == IntervalKind::Day {
-        let return_type = time.date_time();
+        let return_type = time.seconds_type(0);
+        if time.extends {
+            return call.bind(return_type.clone(), move |arguments, _| {
+                time.map_seconds(arguments, &return_type, |instant| {
+                    let day = i64::from(instant.day());
+                    midnight(&time, (day - day.rem_euclid(count)) as i32)
+                })
+            });
+        }
         return call.bind(return_type.clone(), move |arguments, _| {
             time.map::<UInt32Type>(arguments, 0, &return_type, |instant| {
                 let day = i64::from(instant.day());
@@ -134,11 +145,9 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     }
     match (unit::digits(kind), time.kind) {
         (None, _) => {
-            let return_type = time.date_time();
+            let return_type = time.seconds_type(0);
             call.bind(return_type.clone(), move |arguments, _| {
-                time.map::<UInt32Type>(arguments, 0, &return_type, |instant| {
-                    rounded(start_of_seconds(kind, count, instant))
-                })
+                time.map_seconds(arguments, &return_type, |instant| start_of_seconds(kind, count, instant))
             })
         }
         (Some(unit_digits), Kind::DateTime64 { ticks, .. }) => {
@@ -193,10 +202,14 @@ fn start_of_days(kind: IntervalKind, count: i64, days: i32) -> i32 {
 }
 
 /// The second at which an interval of hours, minutes or seconds begins: hours are counted from local midnight, the others from
-/// the epoch.
+/// the epoch; but minutes from local midnight, too, where the local clock is not whole minutes away from UTC.
 fn start_of_seconds(kind: IntervalKind, count: i64, instant: Instant) -> i64 {
     match kind {
         IntervalKind::Hour => instant.utc - instant.second_of_day() % count.saturating_mul(3600),
+        IntervalKind::Second if count % 60 == 0 => start_of_seconds(IntervalKind::Minute, count / 60, instant),
+        IntervalKind::Minute if (instant.local - instant.utc) % 60 != 0 => {
+            instant.utc - instant.second_of_day() % count.saturating_mul(60)
+        }
         IntervalKind::Minute => instant.utc - instant.utc.rem_euclid(count.saturating_mul(60)),
         _ => instant.utc - instant.utc.rem_euclid(count),
     }

@@ -13,6 +13,9 @@ use super::week::{iso_week, iso_year, weekday};
 use crate::function::{Argument, BoundFunction};
 use crate::scalar::simple::{Call, string_column};
 
+/// Digits of a fraction at most.
+const FRACTION_DIGITS_MAX: usize = 9;
+
 type Bound = Result<Arc<dyn BoundFunction>>;
 
 enum Piece {
@@ -136,7 +139,7 @@ fn append(out: &mut Vec<u8>, letter: u8, count: usize, instant: Instant, ticks: 
             if own > 0 {
                 digits(&mut fraction, instant.fraction, own);
             }
-            fraction.resize(count, b'0');
+            fraction.resize(count.min(FRACTION_DIGITS_MAX), b'0');
             out.extend_from_slice(&fraction);
         }
         _ => out.extend_from_slice(zone_name.as_bytes()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::types::{Int64Type, UInt32Type};
 use squall_types::cast::{CastMode, CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result, Value, checkpoint};
+use squall_types::{Column, DataType, Error, ErrorCode, Integer, IntervalKind, Result, Value, checkpoint};
 
 use super::time::{date_time, zone_argument};
 use super::unit;
@@ -63,6 +63,9 @@ const SLOT_SECONDS: i64 = 1800;
 /// `timeSlots(start, seconds[, slot])`: the slots that the span touches.
 pub(super) fn resolve_slots(call: &Call<'_>) -> Bound {
     call.arguments(2..=3)?;
+    if let DataType::DateTime64(digits, zone) = call.type_of(0) {
+        return resolve_slots64(call, *digits, zone);
+    }
     if !matches!(call.type_of(0), DataType::DateTime(_)) {
         return Err(call.illegal(0));
     }
@@ -97,6 +100,61 @@ pub(super) fn resolve_slots(call: &Call<'_>) -> Bound {
             ends.push(i32::try_from(values.len()).map_err(|_| Error::logical("too many slots"))?);
         }
         let items = Column::from_primitive::<UInt32Type>(item.clone(), values);
+        list_column(&item, ends, items.array().clone())
+    })
+}
+
+/// The same of a `DateTime64`: the span and the slot are decimals of 64 bits, and the slots have the digits of the longest fraction.
+fn resolve_slots64(call: &Call<'_>, digits: u8, zone: &Option<Arc<str>>) -> Bound {
+    let mut scales = vec![digits];
+    for (at, name) in [(1, "2nd argument 'duration'"), (2, "3rd argument 'size'")] {
+        match call.type_of(at) {
+            DataType::Decimal(10..=18, scale) => scales.push(*scale),
+            _ if at >= call.arguments.len() => {}
+            other => {
+                return Err(Error::new(
+                    ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                    format!(
+                        "A value of illegal type was provided as {name} to function '{}'. Expected: Decimal64, got: {other}",
+                        call.name
+                    ),
+                ));
+            }
+        }
+    }
+    let digits = scales.iter().copied().max().unwrap_or(digits);
+    let ticks = |scale: u8| 10_i64.pow(u32::from(digits.saturating_sub(scale).min(18)));
+    let slot = match call.constant(2) {
+        None if call.arguments.len() == 2 => SLOT_SECONDS.saturating_mul(ticks(0)),
+        Some(Value::Decimal(slot, scale)) => i64::wrap_large(**slot).saturating_mul(ticks(*scale)),
+        _ => return Err(call.illegal(2)),
+    };
+    if slot <= 0 {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            "Third argument for function timeSlots must be greater than zero",
+        ));
+    }
+    let factors: Vec<i64> = scales.iter().map(|scale| ticks(*scale)).collect();
+    let item = DataType::DateTime64(digits, zone.clone());
+    call.bind(DataType::array(item.clone()), move |arguments, rows| {
+        let [starts, spans] = [0, 1].map(|at| {
+            let column = argument(arguments, at)?;
+            let factor = factors.get(at).copied().unwrap_or(1);
+            let numbers = i64::values(&**column.array());
+            let at = |row: usize| if column.is_constant() { 0 } else { row };
+            Ok((0..rows).map(|row| numbers.get(at(row)).map_or(0, |number| number.saturating_mul(factor))).collect())
+        });
+        let (starts, spans): (Result<Vec<i64>>, Result<Vec<i64>>) = (starts, spans);
+        let (mut values, mut ends) = (Vec::new(), vec![0]);
+        for (start, span) in starts?.into_iter().zip(spans?) {
+            for number in start / slot..=start.saturating_add(span) / slot {
+                checkpoint(4)?;
+                values.push(number.saturating_mul(slot));
+            }
+            ends.push(i32::try_from(values.len()).map_err(|_| Error::logical("too many slots"))?);
+        }
+        let items = Column::from_primitive::<Int64Type>(item.clone(), values);
         list_column(&item, ends, items.array().clone())
     })
 }

@@ -31,6 +31,8 @@ pub(super) struct Time {
     pub zone: TimeZone,
     /// The zone's name where the type or an argument names it.
     pub named: Option<Arc<str>>,
+    /// Whether rounding gives `Date32` and `DateTime64`: `enable_extended_results_for_datetime_functions`, of arguments of a wide range.
+    pub extends: bool,
 }
 
 /// A point in time as its parts.
@@ -82,7 +84,9 @@ impl Time {
             Some(name) => TimeZone::named(name)?,
             None => call.session_zone()?,
         };
-        Ok(Self { kind, zone, named })
+        let is_wide = matches!(kind, Kind::Date32 | Kind::DateTime64 { .. });
+        let extends = is_wide && call.context.settings.enable_extended_results_for_datetime_functions;
+        Ok(Self { kind, zone, named, extends })
     }
 
     pub fn has_clock(&self) -> bool {
@@ -97,6 +101,48 @@ impl Time {
     /// `DateTime64` with this argument's zone.
     pub fn date_time64(&self, digits: u8) -> DataType {
         DataType::DateTime64(digits, self.named.clone())
+    }
+
+    /// Decimal digits of a second that a rounded time has beside this argument: its own, or three.
+    pub fn digits(&self) -> u8 {
+        match self.kind {
+            Kind::DateTime64 { digits, .. } => digits,
+            Kind::Date | Kind::Date32 | Kind::DateTime => 3,
+        }
+    }
+
+    /// The type of days that are made of this argument.
+    pub fn days_type(&self) -> DataType {
+        if self.extends { DataType::Date32 } else { DataType::Date }
+    }
+
+    /// Days made of every row's day, of the type [`days_type`](Self::days_type).
+    pub fn map_days(&self, arguments: &[Column], map: impl Fn(i32) -> i32) -> Result<Column> {
+        match self.extends {
+            true => self.map::<Int32Type>(arguments, 0, &DataType::Date32, |instant| map(instant.day())),
+            false => self.map::<UInt16Type>(arguments, 0, &DataType::Date, |instant| date(map(instant.day()))),
+        }
+    }
+
+    /// The type of times that are made of this argument: with so many digits where it is one of a wide range.
+    pub fn seconds_type(&self, digits: u8) -> DataType {
+        if self.extends { self.date_time64(digits) } else { self.date_time() }
+    }
+
+    /// Times made of every row's instant, given as seconds, of a type of [`seconds_type`](Self::seconds_type).
+    pub fn map_seconds(
+        &self,
+        arguments: &[Column],
+        data_type: &DataType,
+        map: impl Fn(Instant) -> i64,
+    ) -> Result<Column> {
+        match data_type {
+            DataType::DateTime64(digits, _) => {
+                let ticks = 10_i64.pow(u32::from(*digits));
+                self.map::<Int64Type>(arguments, 0, data_type, |instant| map(instant).saturating_mul(ticks))
+            }
+            _ => self.map::<UInt32Type>(arguments, 0, data_type, |instant| date_time(map(instant))),
+        }
     }
 
     /// Calls `each` with every row's instant, of a constant with the one that stands for all.

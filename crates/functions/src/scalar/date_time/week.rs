@@ -11,7 +11,7 @@ use crate::function::{Argument, BoundFunction};
 use crate::registry::resolve_scalar;
 use crate::scalar::simple::Call;
 
-use super::time::{Time, date};
+use super::time::Time;
 
 /// 0 on Monday, 6 on Sunday.
 pub(super) fn weekday(days: i32) -> i32 {
@@ -117,9 +117,7 @@ pub(super) fn resolve_start(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let time = Time::of(call, 0, Some(2))?;
     let start: fn(i32) -> i32 = if mode(call, 0)? & 1 == 1 { monday } else { sunday };
     let offset = if call.name == "toStartOfWeek" { 0 } else { 6 };
-    call.bind(DataType::Date, move |arguments, _| {
-        time.map::<UInt16Type>(arguments, 0, &DataType::Date, |instant| date(start(instant.day()) + offset))
-    })
+    call.bind(time.days_type(), move |arguments, _| time.map_days(arguments, |days| start(days) + offset))
 }
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {

@@ -340,6 +340,9 @@ fn edge_boundary(call: &Call<'_>) -> Bound {
     boundary(call, |index| Ok(edge(index)?.boundary()))
 }
 
+/// Steps that `h3kRing` and `h3HexRing` take.
+const STEPS_MAX: i64 = 10_000;
+
 /// `h3kRing(cell, k)`: all cells up to so many steps away; `h3HexRing(cell, k)`: those just so far.
 fn disk(call: &Call<'_>, is_hollow: bool) -> Bound {
     call.arguments(2..=2)?;
@@ -352,6 +355,12 @@ fn disk(call: &Call<'_>, is_hollow: bool) -> Bound {
         let mut out = Indices::new();
         for (row, steps) in steps.into_iter().enumerate() {
             let own = cell(indices.get(row))?;
+            if steps > STEPS_MAX {
+                return Err(Error::new(
+                    ErrorCode::PARAMETER_OUT_OF_BOUND,
+                    format!("Too large 'k' argument for {name} function, maximum {STEPS_MAX}"),
+                ));
+            }
             let steps = u32::try_from(steps).ok().filter(|steps| h3o::max_grid_disk_size(*steps) <= CELLS_MAX);
             let steps = steps.ok_or_else(|| too_many(name))?;
             if is_hollow {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::types::UInt8Type;
-use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
 use super::shape::{Point, Shapes, depth};
+use super::valid;
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, argument, floats, primitive_column};
 
@@ -50,6 +51,16 @@ pub(super) fn resolve_polygon(call: &Call<'_>) -> Bound {
     if depths.len() > 1 && depths.iter().any(|depth| *depth != 1) {
         return Err(call.illegal(1));
     }
+    let constants = call
+        .arguments
+        .iter()
+        .skip(1)
+        .map(|argument| argument.constant.as_ref().map(|value| (value, &argument.data_type)));
+    if let Some(constants) = constants.collect::<Option<Vec<_>>>()
+        && call.context.settings.validate_polygons
+    {
+        check_constants(&constants)?;
+    }
     call.bind(DataType::UInt8, move |arguments, rows| {
         let points = Shapes::of(argument(arguments, 0)?)?;
         let shapes = arguments.iter().skip(1).map(Shapes::of).collect::<Result<Vec<_>>>()?;
@@ -72,6 +83,17 @@ pub(super) fn resolve_polygon(call: &Call<'_>) -> Bound {
         }
         Ok(Column::from_primitive::<UInt8Type>(DataType::UInt8, inside))
     })
+}
+
+/// Refuses constant polygons that are not valid.
+fn check_constants(constants: &[(&Value, &DataType)]) -> Result<()> {
+    let columns = constants.iter().map(|(value, data_type)| Column::constant((*data_type).clone(), value, 1));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let shapes = columns.iter().map(Shapes::of).collect::<Result<Vec<_>>>()?;
+    match &shapes[..] {
+        [shape] if shape.depth() == 3 => shape.polygons(0).iter().try_for_each(|polygon| valid::check(polygon)),
+        shapes => valid::check(&shapes.iter().flat_map(|shape| shape.rings(0)).collect::<Vec<_>>()),
+    }
 }
 
 /// Whether a point is in the outline or on it, and in no hole.

@@ -13,6 +13,7 @@ mod overlay;
 mod shape;
 mod tile;
 mod utm;
+mod valid;
 mod wkb;
 mod wkt;
 

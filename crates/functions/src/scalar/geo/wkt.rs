@@ -99,6 +99,19 @@ pub(super) fn resolve_wkt(call: &Call<'_>) -> Bound {
     })
 }
 
+/// A ring as it is drawn: closed, an outline clockwise and a hole the other way round.
+fn drawn(ring: &[Point], is_hole: bool) -> Vec<Point> {
+    let mut points = ring.to_vec();
+    if points.len() > 2 && points.first() != points.last() {
+        points.extend(ring.first());
+    }
+    let twice_the_area: f64 = points.windows(2).map(|pair| pair[0].0 * pair[1].1 - pair[1].0 * pair[0].1).sum();
+    if if is_hole { twice_the_area < 0.0 } else { twice_the_area > 0.0 } {
+        points.reverse();
+    }
+    points
+}
+
 /// `svg(geometry[, style])`.
 pub(super) fn resolve_svg(call: &Call<'_>) -> Bound {
     call.arguments(1..=2)?;
@@ -117,9 +130,9 @@ pub(super) fn resolve_svg(call: &Call<'_>) -> Bound {
             };
             let path = |rings: &[&[Point]], out: &mut Vec<u8>| {
                 out.extend_from_slice(b"<g fill-rule=\"evenodd\"><path d=\"");
-                for ring in rings {
+                for (at, ring) in rings.iter().enumerate() {
                     out.extend_from_slice(b"M ");
-                    put_points(ring, (",", " L "), false, out);
+                    put_points(&drawn(ring, at > 0), (",", " L "), false, out);
                 }
                 out.extend_from_slice(b" z \"");
                 end(out);
@@ -138,7 +151,7 @@ pub(super) fn resolve_svg(call: &Call<'_>) -> Bound {
                 1 => {
                     out.extend_from_slice(b"<polygon points=\"");
                     let ring = shapes.rings(row).into_iter().next().unwrap_or_default();
-                    put_points(ring, (",", " "), false, out);
+                    put_points(&drawn(ring, false), (",", " "), false, out);
                     out.push(b'"');
                     end(out);
                 }

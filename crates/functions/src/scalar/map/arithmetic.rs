@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::UInt32Array;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use squall_types::cast::{CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, default_value};
+use squall_types::{Column, DataType, Error, ErrorCode, Integer, Result, checkpoint, default_value, match_integer};
 
 use super::{Lists, from_parts};
 use crate::function::BoundFunction;
@@ -97,6 +97,10 @@ pub(super) fn combine(call: &Call<'_>, subtracts: bool) -> Bound {
         DataType::UInt64
     } else if values.iter().all(|value| value.is_integer()) {
         DataType::Int64
+    } else if let Some(wide) =
+        values.first().filter(|first| first.is_wide_integer() && values.iter().all(|value| value == *first))
+    {
+        (*wide).clone()
     } else {
         return refused(format!("All value types in {name} should be either or float or integer"));
     };
@@ -151,11 +155,27 @@ pub(super) fn combine(call: &Call<'_>, subtracts: bool) -> Bound {
         let values = match value {
             DataType::Float64 => summed!(Float64Type, 0.0, |a: f64, b: f64| a + b, |a: f64| -a),
             DataType::UInt64 => summed!(UInt64Type, 0, u64::wrapping_add, u64::wrapping_neg),
-            _ => summed!(Int64Type, 0, i64::wrapping_add, i64::wrapping_neg),
+            DataType::Int64 => summed!(Int64Type, 0, i64::wrapping_add, i64::wrapping_neg),
+            _ => summed_wide(&value, &converted, &sums, subtracts)?,
         };
         let keys = all_keys.take(&UInt32Array::from(chosen))?;
         finish(&result, keys, values, ends, rows)
     })
+}
+
+/// The sums of integers past 64 bits: of each, the columns and the rows of its terms.
+fn summed_wide(value: &DataType, columns: &[Column], sums: &[Vec<(usize, usize)>], subtracts: bool) -> Result<Column> {
+    let array = match_integer!(value, T => {
+        let columns: Vec<_> = columns.iter().map(|column| T::values(&**column.array())).collect();
+        let sum = |terms: &Vec<(usize, usize)>| {
+            terms.iter().fold(T::default(), |sum, (at, place)| {
+                let own = columns[*at][*place];
+                if subtracts && *at > 0 { sum.wrapping_minus(own) } else { sum.wrapping_plus(own) }
+            })
+        };
+        T::array(sums.iter().map(sum).collect(), None)?
+    }, _ => return Err(Error::logical("integers were expected")));
+    Ok(Column::new(value.clone(), array))
 }
 
 fn result_type(is_map: bool, key: &DataType, value: &DataType) -> DataType {

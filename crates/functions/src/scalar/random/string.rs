@@ -76,6 +76,9 @@ pub(super) fn resolve_fixed(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let length = call.constant(0).and_then(Value::as_i64).ok_or_else(|| {
         Error::new(ErrorCode::ILLEGAL_COLUMN, "The length of function randomFixedString must be constant")
     })?;
+    if length == 0 {
+        return Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "FixedString size must be positive"));
+    }
     if !(1..=0xFF_FFFF).contains(&length) {
         return Err(too_long(call.name));
     }

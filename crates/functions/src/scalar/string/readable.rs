@@ -241,13 +241,13 @@ pub(super) fn resolve_bar(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             (floats(arguments, 0, rows)?, floats(arguments, 1, rows)?, floats(arguments, 2, rows)?);
         string_column(rows, rows * 3 * width as usize, |out, row| {
             let (value, least, greatest) = (values[row], least[row], greatest[row]);
-            if least >= greatest || value < least {
+            if [value, least, greatest].iter().any(|number| number.is_nan()) || least >= greatest || value < least {
                 return Ok(());
             }
-            if !(value.is_finite() && least.is_finite() && greatest.is_finite()) {
+            let share = if value >= greatest { 1.0 } else { (value - least) / (greatest - least) };
+            if !share.is_finite() {
                 return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Value of width must not be NaN and Inf"));
             }
-            let share = ((value - least) / (greatest - least)).clamp(0.0, 1.0);
             let eighths = (share * width * 8.0) as usize;
             (0..eighths / 8).for_each(|_| out.extend_from_slice("█".as_bytes()));
             const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];

@@ -1,6 +1,7 @@
 //! Regular expressions: `match`, `extract`, `replaceRegexp…`, `splitByRegexp` and their kin. The syntax is RE2's, as the `regex` crate
 //! has it; `.` matches line breaks too, as in ClickHouse.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::ListArray;
@@ -23,6 +24,8 @@ const COMPILED_BYTES_MAX: usize = 8 << 20;
 
 /// Compiles an expression.
 pub(super) fn compile(pattern: &str) -> Result<Regex> {
+    // RE2 takes a group of no flags, which does nothing.
+    let pattern = &*without_empty_flags(pattern);
     RegexBuilder::new(pattern).dot_matches_new_line(true).size_limit(COMPILED_BYTES_MAX).build().map_err(|error| {
         let reason = error.to_string();
         let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
@@ -31,6 +34,27 @@ pub(super) fn compile(pattern: &str) -> Result<Regex> {
             format!("OptimizedRegularExpression: cannot compile re2: {pattern}, error: {reason}"),
         )
     })
+}
+
+/// The expression without `(?)`, unless a backslash makes its parenthesis a letter.
+fn without_empty_flags(pattern: &str) -> Cow<'_, str> {
+    const EMPTY: &str = "(?)";
+    if !pattern.contains(EMPTY) {
+        return Cow::Borrowed(pattern);
+    }
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(next) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix(EMPTY) {
+            rest = after;
+            continue;
+        }
+        let length =
+            if next == '\\' { 1 + rest[1..].chars().next().map_or(0, char::len_utf8) } else { next.len_utf8() };
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    Cow::Owned(out)
 }
 
 fn compile_bytes(pattern: &[u8]) -> Result<Regex> {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::UInt16Type;
+use squall_types::cast::{CastOptions, cast};
 use squall_types::{DataType, Result};
 
 use crate::function::BoundFunction;
@@ -313,7 +314,7 @@ fn resolve_cut_all(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.bind(DataType::String, move |arguments, rows| {
         let urls = Strings::of(arguments, 0)?;
         let lists = Lists::of(arguments, 1)?;
-        let names = [lists.items.clone()];
+        let names = [cast(&lists.items, &DataType::String, &CastOptions::default())?];
         let names = Strings::of(&names, 0)?;
         string_column(rows, urls.bytes(rows), |out, row| {
             append_without(out, urls.get(row), lists.range(row).map(|at| names.get(at)));
@@ -326,7 +327,9 @@ pub(super) fn resolve_parameter(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
     call.arguments(2..=2)?;
     let cut = call.name == "cutURLParameter";
     call.strings([0])?;
-    if cut && *call.type_of(1) == DataType::array(DataType::String) {
+    let is_list =
+        matches!(call.type_of(1), DataType::Array(item) if matches!(**item, DataType::String | DataType::Nothing));
+    if cut && is_list {
         return resolve_cut_all(call);
     }
     call.strings([1])?;

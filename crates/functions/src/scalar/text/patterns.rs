@@ -24,6 +24,11 @@ fn not_compiled(pattern: &str, error: &regex::Error) -> Error {
     )
 }
 
+/// A pattern up to its first zero byte: the library that ClickHouse looks for several of them with takes them as C's strings.
+fn before_zero(pattern: &[u8]) -> &[u8] {
+    pattern.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
 fn compile(pattern: &[u8], options: impl Fn(&mut RegexBuilder) -> &mut RegexBuilder) -> Result<Regex> {
     let pattern = String::from_utf8_lossy(pattern);
     let mut builder = RegexBuilder::new(&pattern);
@@ -81,8 +86,9 @@ fn expressions(call: &Call<'_>, at: usize) -> Result<(RegexSet, Vec<Regex>)> {
 /// The expressions of an array, all at once and each by itself.
 pub(super) fn compile_many(patterns: &Value) -> Result<(RegexSet, Vec<Regex>)> {
     let Value::Array(patterns) = patterns else { return Err(Error::logical("patterns are an array")) };
-    let patterns: Vec<String> =
-        patterns.iter().filter_map(Value::as_bytes).map(|pattern| String::from_utf8_lossy(pattern).into()).collect();
+    let patterns =
+        patterns.iter().filter_map(Value::as_bytes).map(|pattern| String::from_utf8_lossy(before_zero(pattern)).into());
+    let patterns: Vec<String> = patterns.collect();
     let mut builder = RegexSetBuilder::new(&patterns);
     let set = builder.dot_matches_new_line(true).size_limit(COMPILED_BYTES_MAX).build().map_err(|error| {
         Error::new(

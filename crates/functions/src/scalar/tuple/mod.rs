@@ -79,8 +79,12 @@ fn tuple(call: &Call<'_>) -> Bound {
 fn tuple_element(call: &Call<'_>) -> Bound {
     call.arguments(2..=3)?;
     let (mut depth, mut tuple_type) = (0_usize, call.type_of(0));
-    while let DataType::Array(item) = tuple_type {
-        (depth, tuple_type) = (depth + 1, &**item);
+    loop {
+        match tuple_type {
+            DataType::Array(item) => (depth, tuple_type) = (depth + 1, &**item),
+            DataType::Named(named) => tuple_type = named.values(),
+            _ => break,
+        }
     }
     if matches!(tuple_type.inner(), DataType::Json(_)) && call.arguments.len() == 2 {
         return super::alternatives::get_subcolumn(call);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, UInt8Array};
 
+use super::Scratch;
 use super::input::Input;
 use super::node::Node;
 use crate::alternatives::{DynamicWriter, put_dynamic, variant_array};
@@ -93,7 +94,7 @@ impl VariantReader {
         Err(Error::new(ErrorCode::INCORRECT_DATA, "Cannot parse value of Variant: no alternative takes the text"))
     }
 
-    pub fn read_whole(&mut self, field: &[u8], scratch: &mut Vec<u8>) -> Result<()> {
+    pub fn read_whole(&mut self, field: &[u8], scratch: &mut Scratch) -> Result<()> {
         self.read(|one| !is_too_long(one, field), |node| node.read_whole(field, scratch))
     }
 
@@ -125,7 +126,7 @@ fn is_quoted(data_type: &DataType) -> bool {
 }
 
 impl VariantReader {
-    pub fn read_quoted(&mut self, input: &mut Input<'_>, scratch: &mut Vec<u8>) -> Result<()> {
+    pub fn read_quoted(&mut self, input: &mut Input<'_>, scratch: &mut Scratch) -> Result<()> {
         if input.eat_word(b"NULL") {
             self.append_null();
             return Ok(());
@@ -140,7 +141,7 @@ impl VariantReader {
         })
     }
 
-    pub fn read_json(&mut self, input: &mut Input<'_>, scratch: &mut Vec<u8>) -> Result<()> {
+    pub fn read_json(&mut self, input: &mut Input<'_>, scratch: &mut Scratch) -> Result<()> {
         let (start, text) = (input.at, quoted_text(input, b'"'));
         self.read(
             |one| !is_too_long(one, text),

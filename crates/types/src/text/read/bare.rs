@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::Scratch;
 use super::input::{Input, shown};
 use super::node::{Node, push_end};
 use crate::calendar::{DATE32_MAX, DATE32_MIN};
@@ -13,7 +14,7 @@ use crate::text::number::{IntegerError, read_float32, read_float64, read_integer
 use crate::text::time::read_time;
 
 impl Node {
-    pub fn read_whole(&mut self, field: &[u8], scratch: &mut Vec<u8>) -> Result<()> {
+    pub fn read_whole(&mut self, field: &[u8], scratch: &mut Scratch) -> Result<()> {
         let read = match self {
             Self::Nullable(inner, valid) => {
                 if matches!(field, b"NULL" | b"\\N") && !matches!(**inner, Self::String(..) | Self::FixedString(..)) {
@@ -25,6 +26,10 @@ impl Node {
                 return Ok(());
             }
             Self::LowCardinality(inner) => return inner.read_whole(field, scratch),
+            Self::Bool(values) if scratch.truth(field).is_some() => {
+                values.push(u8::from(scratch.truth(field) == Some(true)));
+                return Ok(());
+            }
             Self::Variant(reader) if matches!(field, b"NULL" | b"\\N") => {
                 reader.append_null();
                 return Ok(());

@@ -1,5 +1,6 @@
 //! Values in JSON.
 
+use super::Scratch;
 use super::alternatives::json_value;
 use super::bare::read_bool;
 use super::input::{Input, plain_string, shown};
@@ -8,7 +9,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::text::escape::read_json_string;
 
 impl Node {
-    pub fn read_json(&mut self, input: &mut Input<'_>, scratch: &mut Vec<u8>) -> Result<()> {
+    pub fn read_json(&mut self, input: &mut Input<'_>, scratch: &mut Scratch) -> Result<()> {
         input.skip_spaces();
         if input.peek() == Some(b'n') && input.eat_word(b"null") {
             self.append_default();
@@ -40,9 +41,9 @@ impl Node {
             Self::Tuple(elements, rows) if input.peek() == Some(b'{') => {
                 let before = *rows;
                 input.list(b'{', b'}', |input| {
-                    scratch.clear();
-                    input.at += read_json_string(scratch, input.rest())?;
-                    let name = std::mem::take(scratch);
+                    scratch.bytes.clear();
+                    input.at += read_json_string(&mut scratch.bytes, input.rest())?;
+                    let name = std::mem::take(&mut scratch.bytes);
                     let found = elements
                         .iter_mut()
                         .find(|(known, element)| known.as_bytes() == name && element.rows() == before);
@@ -90,11 +91,11 @@ impl Node {
                         self.read_whole(contents, scratch)
                     }
                     None => {
-                        scratch.clear();
-                        input.at += read_json_string(scratch, text)?;
-                        let contents = std::mem::take(scratch);
+                        scratch.bytes.clear();
+                        input.at += read_json_string(&mut scratch.bytes, text)?;
+                        let contents = std::mem::take(&mut scratch.bytes);
                         let result = self.read_whole(&contents, scratch);
-                        *scratch = contents;
+                        scratch.bytes = contents;
                         result
                     }
                 }

@@ -9,6 +9,8 @@ mod node;
 mod object;
 mod quoted;
 
+use std::sync::Arc;
+
 use self::input::Input;
 pub use self::input::json_value_length;
 use self::node::Node;
@@ -26,8 +28,31 @@ use crate::error::Result;
 pub struct ValueReader {
     data_type: DataType,
     node: Node,
+    scratch: Scratch,
+}
+
+/// What the reading of one value hands to that of the values inside.
+#[derive(Debug)]
+struct Scratch {
     /// Contents of strings with escapes.
-    scratch: Vec<u8>,
+    bytes: Vec<u8>,
+    /// Whether a NULL among items of a type without it is the type's default.
+    nulls_are_defaults: bool,
+    /// Words for false and true beside the usual ones.
+    bool_words: Option<[Arc<[u8]>; 2]>,
+}
+
+impl Scratch {
+    fn new(options: &TextOptions) -> Self {
+        let TextOptions { nulls_are_defaults, bool_words, .. } = options;
+        Self { bytes: Vec::new(), nulls_are_defaults: *nulls_are_defaults, bool_words: bool_words.clone() }
+    }
+
+    /// What a word stands for, where it is one of those.
+    fn truth(&self, word: &[u8]) -> Option<bool> {
+        let [no, yes] = self.bool_words.as_ref()?;
+        (word == &**no || word == &**yes).then_some(word == &**yes)
+    }
 }
 
 impl ValueReader {
@@ -36,7 +61,7 @@ impl ValueReader {
     /// # Errors
     /// `BAD_ARGUMENTS` for a time zone that does not exist.
     pub fn new(data_type: &DataType, options: &TextOptions) -> Result<Self> {
-        Ok(Self { data_type: data_type.clone(), node: Node::new(data_type, options)?, scratch: Vec::new() })
+        Ok(Self { data_type: data_type.clone(), node: Node::new(data_type, options)?, scratch: Scratch::new(options) })
     }
 
     /// The type of the column.

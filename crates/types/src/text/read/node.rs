@@ -280,6 +280,15 @@ impl Node {
         matches!(self, Self::Array(..) | Self::Map(..) | Self::Tuple(..))
     }
 
+    /// Whether NULL is one of the values.
+    pub fn has_null(&self) -> bool {
+        match self {
+            Self::Nullable(..) | Self::Variant(_) | Self::Dynamic(_) | Self::Nothing(_) => true,
+            Self::LowCardinality(inner) => inner.has_null(),
+            _ => false,
+        }
+    }
+
     /// The node of the values inside `Nullable` and `LowCardinality`.
     pub fn value_node(&mut self) -> &mut Self {
         match self {

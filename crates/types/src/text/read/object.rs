@@ -6,6 +6,7 @@ use arrow_array::ArrayRef;
 use regex::bytes::Regex;
 use simd_json::{Node as Kind, StaticNode};
 
+use super::Scratch;
 use super::input::{Input, shown};
 use super::node::Node;
 use crate::alternatives::{put_dynamic, type_prefix};
@@ -83,7 +84,7 @@ impl ObjectReader {
     }
 
     /// Appends the object that a text is.
-    pub fn read(&mut self, text: &[u8], scratch: &mut Vec<u8>) -> Result<()> {
+    pub fn read(&mut self, text: &[u8], scratch: &mut Scratch) -> Result<()> {
         let rows = self.rows();
         let mut parser = std::mem::take(&mut self.parser);
         let result = self.read_with(&mut parser, text, scratch);
@@ -94,7 +95,7 @@ impl ObjectReader {
         result
     }
 
-    fn read_with(&mut self, parser: &mut Parser, text: &[u8], scratch: &mut Vec<u8>) -> Result<()> {
+    fn read_with(&mut self, parser: &mut Parser, text: &[u8], scratch: &mut Scratch) -> Result<()> {
         let tape = parser.parse(text)?;
         let element = tape.as_ref().and_then(Element::root).ok_or_else(|| no_json(text))?;
         if !matches!(element.node(), Kind::Object { .. }) {
@@ -126,7 +127,7 @@ impl ObjectReader {
         object: &Element<'_, '_>,
         path: &mut Vec<u8>,
         found: &mut Vec<Found>,
-        scratch: &mut Vec<u8>,
+        scratch: &mut Scratch,
     ) -> Result<()> {
         let length = path.len();
         for (key, value) in object.members() {
@@ -151,7 +152,7 @@ impl ObjectReader {
         value: &Element<'_, '_>,
         path: &mut Vec<u8>,
         found: &mut Vec<Found>,
-        scratch: &mut Vec<u8>,
+        scratch: &mut Scratch,
     ) -> Result<()> {
         let rows = self.rows();
         let typed = self.json.typed.binary_search_by(|(known, _)| known.as_bytes().cmp(path));

@@ -1,5 +1,6 @@
 //! Values as Values and nested values write them.
 
+use super::Scratch;
 use super::bare::read_bool;
 use super::input::{Input, plain_string};
 use super::node::{Node, push_end};
@@ -8,7 +9,16 @@ use crate::text::escape::read_quoted;
 use crate::text::number::{read_float64, read_integer};
 
 impl Node {
-    pub fn read_quoted(&mut self, input: &mut Input<'_>, scratch: &mut Vec<u8>) -> Result<()> {
+    /// A value inside another one.
+    fn read_item(&mut self, input: &mut Input<'_>, scratch: &mut Scratch) -> Result<()> {
+        if scratch.nulls_are_defaults && input.peek() == Some(b'N') && !self.has_null() && input.eat_word(b"NULL") {
+            self.append_default();
+            return Ok(());
+        }
+        self.read_quoted(input, scratch)
+    }
+
+    pub fn read_quoted(&mut self, input: &mut Input<'_>, scratch: &mut Scratch) -> Result<()> {
         match self {
             Self::Nullable(inner, valid) => {
                 if input.eat_word(b"NULL") {
@@ -30,7 +40,7 @@ impl Node {
                 Ok(())
             }
             Self::Array(offsets, items) => {
-                input.list(b'[', b']', |input| items.read_quoted(input, scratch))?;
+                input.list(b'[', b']', |input| items.read_item(input, scratch))?;
                 push_end(offsets, items.rows())
             }
             Self::Map(offsets, keys, values) => {
@@ -39,7 +49,7 @@ impl Node {
                     input.skip_spaces();
                     input.expect(b':')?;
                     input.skip_spaces();
-                    values.read_quoted(input, scratch)
+                    values.read_item(input, scratch)
                 })?;
                 push_end(offsets, keys.rows())
             }
@@ -51,7 +61,7 @@ impl Node {
                         input.expect(b',')?;
                         input.skip_spaces();
                     }
-                    element.read_quoted(input, scratch)?;
+                    element.read_item(input, scratch)?;
                 }
                 input.skip_spaces();
                 // `(1,)` is a tuple of one.
@@ -77,7 +87,7 @@ impl Node {
                 self.read_unquoted(input)
             }
             _ => {
-                scratch.clear();
+                scratch.bytes.clear();
                 let text = input.rest();
                 match plain_string(text, b'\'') {
                     // Without escapes the bytes are taken from where they are.
@@ -86,10 +96,10 @@ impl Node {
                         self.read_whole(contents, scratch)
                     }
                     None => {
-                        input.at += read_quoted(scratch, text)?;
-                        let contents = std::mem::take(scratch);
+                        input.at += read_quoted(&mut scratch.bytes, text)?;
+                        let contents = std::mem::take(&mut scratch.bytes);
                         let result = self.read_whole(&contents, scratch);
-                        *scratch = contents;
+                        scratch.bytes = contents;
                         result
                     }
                 }

@@ -245,6 +245,7 @@ fn name(reader: &mut Reader<'_>, names: &[&str]) -> Option<i64> {
 
 fn read_other(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
     match reader.peek() {
+        Some(b',' | b';') if reader.rest.len() == 1 => return Err(reader.failed("unexpected word after Date")),
         Some(b' ' | b',' | b';') => reader.skip(1),
         Some(b'T' | b't') if reader.rest.get(1).is_some_and(u8::is_ascii_digit) => reader.skip(1),
         Some(b'.') if fields.has_time => {
@@ -331,9 +332,7 @@ fn finish(reader: &Reader<'_>, mut fields: Fields, style: Style, today: i64) -> 
         Some(false) if fields.hour == 12 => fields.hour = 0,
         _ => {}
     }
-    if fields.hour > 23 || fields.minute > 59 || fields.second > 59 {
-        return Err(reader.failed(&format!("unexpected time: {}:{}:{}", fields.hour, fields.minute, fields.second)));
-    }
+    // What is past a day's end is the next day's, as in ClickHouse.
     let days = i64::from(days_from_civil(fields.year as i32, month as u32, day as u32));
     let local = days * DAY_SECONDS + fields.hour * 3600 + fields.minute * 60 + fields.second;
     Ok(Parsed {
