@@ -124,6 +124,11 @@ impl Alteration {
     /// `NOT_FOUND_COLUMN_IN_BLOCK`, `DUPLICATE_COLUMN`, `ALTER_OF_COLUMN_IS_FORBIDDEN`.
     pub fn rename_column(&mut self, from: &str, to: &str, if_exists: bool) -> Result<()> {
         let Some(at) = self.position(from) else {
+            let is_nested =
+                |column: &ColumnDescription| column.name.split_once('.').is_some_and(|(name, _)| name == from);
+            if self.definition.columns.iter().any(is_nested) {
+                return Err(Error::not_implemented("Renaming a whole nested structure"));
+            }
             return if if_exists { Ok(()) } else { Err(not_found(from, "rename")) };
         };
         if self.position(to).is_some() {

@@ -129,6 +129,10 @@ fn split(sql: &str) -> Vec<&str> {
 fn general(name: &str, parameter: Option<&str>) -> Result<Option<(ColumnCompression, String)>> {
     let plain = |compression, shown: &str| match parameter {
         None => Ok(Some((compression, shown.to_owned()))),
+        Some(_) if shown == "Default" => Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            "Default codec cannot have any arguments, it's just an alias for codec specified in config.xml",
+        )),
         Some(_) => Err(Error::new(
             ErrorCode::DATA_TYPE_CANNOT_HAVE_ARGUMENTS,
             format!("Compression codec {shown} cannot have arguments."),

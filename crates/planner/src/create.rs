@@ -400,7 +400,8 @@ fn source_columns(
                     None => storage.engine = Some(ast::Function::new(table.engine(), Vec::new())),
                 }
             }
-            Ok(table.columns().to_vec())
+            let columns = table.columns();
+            Ok(columns[..columns.len() - table.virtual_columns()].to_vec())
         }
     }
 }

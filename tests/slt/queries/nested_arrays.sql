@@ -33,3 +33,6 @@ CREATE TABLE widened_memory (k UInt8, n Nested(a UInt8)) ENGINE = Memory;
 INSERT INTO widened_memory VALUES (1, [1, 2]), (2, []);
 ALTER TABLE widened_memory ADD COLUMN `n.b` Array(Nullable(String));
 SELECT * FROM widened_memory ORDER BY k;
+CREATE TABLE whole (n Nested(a UInt8, b String)) ENGINE = Memory;
+ALTER TABLE whole RENAME COLUMN n TO m;
+DESCRIBE whole;

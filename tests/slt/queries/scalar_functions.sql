@@ -433,3 +433,10 @@ SELECT SVG([(0., 0.), (10, 0), (10, 10), (0, 10)]), SVG([[(0., 0.), (10, 0), (10
 SELECT byteSize(number, number + 1) AS x, isConstant(x) FROM numbers(2);
 SELECT toStartOfInterval(toDateTime('1970-06-17 07:39:21', 'Africa/Monrovia'), INTERVAL 2 MINUTE), toStartOfInterval(toDateTime('1970-06-17 07:39:21', 'Africa/Monrovia'), INTERVAL 60 SECOND), toStartOfInterval(toDateTime('2020-06-17 07:39:21', 'Asia/Kolkata'), INTERVAL 60 MINUTE);
 SELECT windowFunnel(6048000000000000)(t, e = 1, e = 2) FROM values('t DateTime, e UInt8', ('2020-01-01 00:00:00', 1), ('2020-01-01 00:00:01', 2));
+SELECT roundDown(toDecimal32(3.5, 1), [toDecimal32(1, 1), toDecimal32(2.5, 1), toDecimal32(4, 1)]);
+SELECT toJSONString(unhex('E280A8'));
+SELECT least(materialize(1::UInt64), -1::Int64);
+SELECT toString(materialize(toDateTime(0, 'UTC')), materialize(''));
+SELECT JSONExtract('{"a":{"b":1}}', 'a', 'FixedString(10)');
+SELECT mapAdd(([1], [1, 2]), ([1], [2]));
+SELECT caseWithExpression(1);

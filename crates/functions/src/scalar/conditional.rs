@@ -199,8 +199,8 @@ fn case_with_expression(call: &Call<'_>) -> Bound {
     let count = call.arguments.len();
     if count < 4 || !count.is_multiple_of(2) {
         return Err(Error::new(
-            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
-            format!("Invalid number of arguments for function {}: {count}", call.name),
+            ErrorCode::BAD_ARGUMENTS,
+            format!("Function {} expects an even number of arguments: (expr, when1, then1, ..., else)", call.name),
         ));
     }
     if let Some(transform) = case_of_constants(call)? {

@@ -30,6 +30,13 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
         Err(error) => match type_of_pair(&types) {
             Some(PairType::Common(common)) => common,
             Some(PairType::Ends) => return of_mixed_integers(call, is_greatest),
+            None if is_pair_of_numbers(&types) => {
+                let (left, right) = (call.type_of(0), call.type_of(1));
+                return Err(Error::new(
+                    ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                    format!("Illegal types {left} and {right} of arguments of function {}", call.name),
+                ));
+            }
             None => return Err(error),
         },
     };
@@ -41,7 +48,7 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
             format!("There is no type in which {} compares intervals", call.name),
         ));
     }
-    let is_pair = types.len() == 2 && types.iter().all(DataType::is_number) && result.is_number();
+    let is_pair = is_pair_of_numbers(&types) && result.is_number();
     let options = CastOptions::to_common(call.session_zone()?);
     // NULL was not passed over once: with one among the values, the result was NULL.
     let keeps_nulls = call.context.settings.least_greatest_legacy_null_behavior;
@@ -76,6 +83,10 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
         }
         best.materialize()
     })
+}
+
+fn is_pair_of_numbers(types: &[DataType]) -> bool {
+    types.len() == 2 && types.iter().all(DataType::is_number)
 }
 
 /// The type of the lesser and the greater of exactly two numbers that have no supertype.

@@ -255,7 +255,7 @@ fn steps(call: &Call<'_>, steps: &'static [u16], result: DataType) -> Bound {
 fn round_down(call: &Call<'_>) -> Bound {
     call.arguments(2..=2)?;
     let DataType::Array(item) = call.type_of(1) else { return Err(call.illegal(1)) };
-    if !item.is_number() {
+    if !item.is_number() && !item.is_decimal() {
         return Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
             format!("Elements of array of second argument of function {} must be numeric type", call.name),

@@ -168,7 +168,7 @@ fn alter(
     let planned = |work: &mut dyn FnMut(&PlannerContext<'_>) -> Result<()>| {
         planning::planner_now(session, context, |planner| work(planner))
     };
-    let placed = |placement: &ast::Placement| {
+    let placed = |placement: &ast::Placement| -> Result<Placement> {
         Ok(match placement {
             ast::Placement::First => Placement::First,
             ast::Placement::After(other) => Placement::After(name(other)?.into()),

@@ -464,6 +464,9 @@ impl TableMetadata for WatchedTable {
         self.was_asked.store(true, Ordering::Relaxed);
         self.table.column_range(column)
     }
+    fn virtual_columns(&self) -> usize {
+        self.table.virtual_columns()
+    }
     fn sampling_key(&self) -> Option<&Arc<str>> {
         self.table.sampling_key()
     }

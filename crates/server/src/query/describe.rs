@@ -49,7 +49,8 @@ pub(super) async fn describe(
                     "Cannot infer table schema for the parameterized view when no query parameters are provided",
                 ));
             }
-            table.columns().to_vec()
+            let columns = table.columns();
+            columns[..columns.len() - table.virtual_columns()].to_vec()
         }
         DescribeTarget::Query(query) => {
             columns_of(&*planning::with_planner(session, context, &**query, describe_query).await?)

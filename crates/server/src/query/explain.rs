@@ -107,7 +107,8 @@ fn add_estimates(plan: &Plan, settings: &Settings, found: &mut BTreeMap<(String,
                 [selection.parts, begun.rows_total().unwrap_or_default(), selection.marks]
             }
         };
-        if parts > 0 {
+        // A table without parts says nothing, one whose parts are all left out says zeros.
+        if parts > 0 || !table.parts().is_empty() {
             let name = (scan.table.database().to_owned(), scan.table.name().to_owned());
             let sums = found.entry(name).or_default();
             sums.iter_mut().zip([parts, rows, marks]).for_each(|(sum, number)| *sum += number);

@@ -51,8 +51,16 @@ pub(super) fn opened(session: &Session, table: &dyn TableMetadata) -> Result<Opt
     let formats = FormatOptions::new(session.settings.clone(), &session.server.zone)?;
     // A table without a file can be described, and learns of one when it is read.
     let rows = FileTable::with_columns(&options, (**file.stored()).clone(), &reach, formats);
+    let mut columns = file.columns().to_vec();
+    let mut virtual_columns = 0;
+    if let Ok(rows) = &rows {
+        // `_path`, `_file` and their kin, but those that the table has for its own.
+        virtual_columns = rows.virtual_columns();
+        columns.extend_from_slice(rows.columns().split_at(rows.columns().len() - virtual_columns).1);
+    }
     let rows = rows.map(|rows| Arc::new(rows) as Arc<dyn Table>);
-    Ok(Some(Arc::new(TableHandle(Arc::new(OpenedFile { stored: handle.0.clone(), rows })))))
+    let opened = OpenedFile { stored: handle.0.clone(), rows, columns, virtual_columns };
+    Ok(Some(Arc::new(TableHandle(Arc::new(opened)))))
 }
 
 /// What takes the rows of an INSERT into a table of this engine.
@@ -64,7 +72,8 @@ pub(super) fn target(session: &Session, table: &Arc<dyn Table>) -> Result<Option
     let (options, reach) = place(&session.server, file)?;
     let formats = FormatOptions::new(session.settings.clone(), &session.server.zone)?;
     let rows = Arc::new(TargetFile::new(&options, (**file.stored()).clone(), &reach, formats)?);
-    Ok(Some(Arc::new(OpenedFile { stored: table.clone(), rows: Ok(rows) })))
+    let columns = file.columns().to_vec();
+    Ok(Some(Arc::new(OpenedFile { stored: table.clone(), rows: Ok(rows), columns, virtual_columns: 0 })))
 }
 
 /// Removes the rows of a table of this engine: a table that is dropped leaves a file of users, one that is emptied leaves an empty file.
@@ -97,13 +106,19 @@ pub(super) fn remove_rows(server: &Server, table: &dyn Table, is_dropped: bool) 
 struct OpenedFile {
     stored: Arc<dyn Table>,
     rows: Result<Arc<dyn Table>>,
+    /// The table's columns, and behind them those that tell of the file.
+    columns: Vec<ColumnDescription>,
+    virtual_columns: usize,
 }
 
 impl TableMetadata for OpenedFile {
     named_like!(stored);
 
     fn columns(&self) -> &[ColumnDescription] {
-        self.stored.columns()
+        &self.columns
+    }
+    fn virtual_columns(&self) -> usize {
+        self.virtual_columns
     }
     fn rows(&self) -> Option<u64> {
         self.rows.as_ref().ok()?.rows()
@@ -117,7 +132,13 @@ impl Table for OpenedFile {
     fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
         let file = stored(&*self.stored).ok_or_else(|| Error::logical("a file's table without a file"))?;
         // The condition prunes nothing that has no statistics, and its columns are the table's.
-        let columns = file.stored_columns(&request.columns)?;
+        let own = self.columns.len() - self.virtual_columns;
+        let in_file = file.stored().len();
+        let columns = request.columns.iter().map(|column| match column.checked_sub(own) {
+            Some(at) => Ok(in_file + at),
+            None => file.stored_columns(&[*column])?.first().copied().ok_or_else(|| Error::logical("no such column")),
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
         self.rows.clone()?.scan(&ScanRequest { columns, ..request.clone() })
     }
 

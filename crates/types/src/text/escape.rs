@@ -19,6 +19,9 @@ const ESCAPES: [u8; 256] = {
     table
 };
 
+/// The first byte of the separators of lines and paragraphs, and of many other letters.
+const SEPARATOR: u8 = 0xE2;
+
 /// The same for JSON; `u` stands for `\u00XX`.
 const JSON_ESCAPES: [u8; 256] = {
     let mut table = [0; 256];
@@ -96,18 +99,26 @@ pub fn append_csv(out: &mut Vec<u8>, mut bytes: &[u8]) {
 pub fn append_json(out: &mut Vec<u8>, mut bytes: &[u8], escape_slashes: bool) {
     out.push(b'"');
     let slash = if escape_slashes { b'/' } else { b'"' };
-    let may_be = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\') | (byte == slash);
-    let is = |byte: u8| JSON_ESCAPES[byte as usize] != 0 && (byte != b'/' || escape_slashes);
+    let may_be = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\') | (byte == slash) | (byte == SEPARATOR);
+    let is = |byte: u8| byte == SEPARATOR || JSON_ESCAPES[byte as usize] != 0 && (byte != b'/' || escape_slashes);
     while let Some(at) = first_special(bytes, may_be, is) {
         let (before, rest) = bytes.split_at(at);
         out.extend_from_slice(before);
-        if let Some((special, rest)) = rest.split_first() {
+        if let Some((special, mut rest)) = rest.split_first() {
             match JSON_ESCAPES[*special as usize] {
                 b'u' => {
                     const HEX: &[u8; 16] = b"0123456789ABCDEF";
                     out.extend_from_slice(b"\\u00");
                     out.extend_from_slice(&[HEX[(special >> 4) as usize], HEX[(special & 15) as usize]]);
                 }
+                0 => match rest {
+                    // U+2028 and U+2029 end a line of JavaScript.
+                    [0x80, last @ (0xA8 | 0xA9), after @ ..] => {
+                        out.extend_from_slice(if *last == 0xA8 { b"\\u2028" } else { b"\\u2029" });
+                        rest = after;
+                    }
+                    _ => out.push(*special),
+                },
                 letter => out.extend_from_slice(&[b'\\', letter]),
             }
             bytes = rest;

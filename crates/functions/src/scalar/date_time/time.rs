@@ -226,6 +226,10 @@ pub(crate) fn by_zone(
         let mut place = 0;
         for (zone, own) in rows_of {
             checkpoint(1_000 + 16 * own.len())?;
+            if zone.is_empty() {
+                let message = "Provided time zone must be non-empty";
+                return Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, message));
+            }
             for row in &own {
                 places[*row as usize] = place;
                 place += 1;

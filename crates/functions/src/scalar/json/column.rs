@@ -99,7 +99,7 @@ impl Builder {
     /// # Errors
     /// Those of a checkpoint.
     pub fn append(&mut self, element: Element<'_, '_>) -> Result<bool> {
-        let Self { shape, scratch, .. } = self;
+        let Self { shape, scratch, data_type } = self;
         let node = element.node();
         match shape {
             Shape::Nullable(inner, valid) => {
@@ -161,6 +161,11 @@ impl Builder {
                 let read = match node {
                     Node::String(text) => reader.read_whole(text.as_bytes()),
                     Node::Static(StaticNode::I64(_) | StaticNode::U64(_) | StaticNode::F64(_)) => {
+                        element.append(scratch);
+                        reader.read_whole(scratch)
+                    }
+                    // Of what is no text a FixedString has the document's.
+                    _ if matches!(data_type, DataType::FixedString(_)) => {
                         element.append(scratch);
                         reader.read_whole(scratch)
                     }

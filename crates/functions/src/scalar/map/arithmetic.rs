@@ -71,6 +71,11 @@ impl Entries {
     }
 }
 
+/// The error of arrays of unequal lengths with the code that a function has for it.
+fn unequal(error: Error, code: ErrorCode) -> Error {
+    if error.code == ErrorCode::SIZES_OF_ARRAYS_DONT_MATCH { Error::new(code, error.message) } else { error }
+}
+
 /// `mapAdd(map, map, …)`, `mapSubtract`: values of equal keys together, ascending by key.
 pub(super) fn combine(call: &Call<'_>, subtracts: bool) -> Bound {
     let name = call.name;
@@ -108,7 +113,8 @@ pub(super) fn combine(call: &Call<'_>, subtracts: bool) -> Bound {
     let result = result_type(is_map, &key, &value);
     let text = call.text_options()?;
     call.bind(result.clone(), move |arguments, rows| {
-        let entries = arguments.iter().map(|column| Entries::of(column, name, rows)).collect::<Result<Vec<_>>>()?;
+        let entries = arguments.iter().map(|column| Entries::of(column, name, rows)).collect::<Result<Vec<_>>>();
+        let entries = entries.map_err(|error| unequal(error, ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH))?;
         let all_keys = Column::concat(&entries.iter().map(|entries| entries.keys.clone()).collect::<Vec<_>>())?;
         let (numbers, _) = item_numbers(&all_keys, &text)?;
         let order = ItemOrder::new(&all_keys, false)?;
@@ -239,7 +245,8 @@ pub(super) fn populate(call: &Call<'_>) -> Bound {
             false => {
                 let pair = [argument(arguments, 0)?.clone(), argument(arguments, 1)?.clone()];
                 let pair_type = DataType::tuple(pair.iter().map(|column| column.data_type().clone()));
-                Entries::of(&from_elements(&pair_type, &pair, rows)?, name, rows)?
+                Entries::of(&from_elements(&pair_type, &pair, rows)?, name, rows)
+                    .map_err(|error| unequal(error, ErrorCode::BAD_ARGUMENTS))?
             }
         };
         let last =
