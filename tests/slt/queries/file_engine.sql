@@ -32,4 +32,3 @@ DESCRIBE f9;
 CREATE TABLE f10 AS f8 ENGINE = Memory;
 DESCRIBE f10;
 INSERT INTO f10 SELECT * FROM f8;
-SELECT *, _file FROM merge(currentDatabase(), '^f8$');
