@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, UInt8Array, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use squall_functions::Lazy;
 use squall_planner::Expression;
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, default_value};
 
 /// The values of an expression over a block.
 ///
@@ -18,11 +18,19 @@ pub fn evaluate(expression: &Expression, block: &Block) -> Result<Column> {
         Expression::Column { position, .. } => Ok(block.column(*position).clone()),
         Expression::Constant { value, data_type } => Column::constant(data_type.clone(), value, block.rows()),
         Expression::Function { function, arguments, .. } => {
-            let columns = match function.properties().lazy {
+            let properties = function.properties();
+            let evaluate_at = |(at, argument): (usize, &Expression)| match argument {
+                // A set of many values would be copied for every block.
+                Expression::Constant { data_type, .. } if at >= properties.bound_from && !data_type.is_nullable() => {
+                    Column::constant(data_type.clone(), &default_value(data_type), block.rows())
+                }
+                other => evaluate(other, block),
+            };
+            let columns = match properties.lazy {
                 Some(lazy) if arguments.iter().skip(1).any(Expression::may_throw) => {
                     evaluate_lazily(lazy, arguments, block)?
                 }
-                _ => arguments.iter().map(|argument| evaluate(argument, block)).collect::<Result<Vec<_>>>()?,
+                _ => arguments.iter().enumerate().map(evaluate_at).collect::<Result<Vec<_>>>()?,
             };
             function.execute(&columns, block.rows())
         }

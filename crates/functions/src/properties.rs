@@ -18,6 +18,8 @@ pub struct Properties {
     pub needs_only_types: bool,
     /// Whether it tells how two values are ordered: `=`, `<` and their like.
     pub compares: bool,
+    /// The argument from which on constants were read when the function was bound: their values need not come with every block.
+    pub bound_from: usize,
     /// Whether a NULL among its arguments makes its result NULL.
     pub passes_nulls: bool,
     /// Which arguments count only for some rows.
@@ -76,6 +78,7 @@ impl Properties {
         is_foldable: true,
         needs_only_types: false,
         compares: false,
+        bound_from: usize::MAX,
         passes_nulls: false,
         lazy: None,
         monotonic: None,

@@ -224,16 +224,18 @@ impl Units for Merging {
     }
 
     async fn run(self: Arc<Self>, unit: usize, rows: Rows) -> Result<()> {
-        let (parts, spilling, jobs) = {
+        let (parts, is_only_partition, spilling, jobs) = {
             let mut merge = self.merge.lock();
             let parts = merge.parts.get_mut(unit).map(std::mem::take);
-            (parts, merge.spilling.clone(), merge.jobs.clone())
+            (parts, merge.partitions == 1, merge.spilling.clone(), merge.jobs.clone())
         };
         let Some(parts) = parts else { return jobs.help().await };
         let open = jobs.open();
         let grouping = &*self.grouping;
         let mut pieces = Pieces::begin();
-        let mut parts = parts.into_iter();
+        let needs_group = is_only_partition && grouping.sets.is_some_and(|sets| sets.has_group_without_rows);
+        // A worker that got no rows has a table all the same.
+        let mut parts = parts.into_iter().filter(|part| !needs_group || part.table.groups() > 0);
         let mut large = LargeGroups::default();
         if let Some(spilling) = spilling {
             let mut partitions = vec![spilling.partition(unit)];
@@ -258,7 +260,7 @@ impl Units for Merging {
             }
             // No rows at all: without keys there is one group all the same.
             None if grouping.keys.is_empty() => (grouping.kind.table(&grouping.key_types), grouping.accumulators()?),
-            None if grouping.sets.is_some_and(|sets| sets.has_group_without_rows) => {
+            None if needs_group => {
                 let keys = grouping.key_types.iter().map(|key| Column::default_values(key.clone(), 1));
                 return self
                     .give_block(keys.collect::<Result<_>>()?, grouping.accumulators()?, 1, false, &rows, &mut pieces)

@@ -22,14 +22,14 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("in", |call| of_constant(call, false)).never_throws(),
-    &Function::new("notIn", |call| of_constant(call, true)).never_throws(),
-    &Function::new("globalIn", |call| of_constant(call, false)).never_throws(),
-    &Function::new("globalNotIn", |call| of_constant(call, true)).never_throws(),
-    &Function::new("globalNotNullIn", |call| of_constant(call, true)).never_throws(),
-    &Function::new("globalNullIn", |call| of_constant(call, false)).never_throws(),
-    &Function::new("notNullIn", |call| of_constant(call, true)).never_throws(),
-    &Function::new("nullIn", |call| of_constant(call, false)).never_throws(),
+    &Function::new("in", |call| of_constant(call, false)).never_throws().bound_from(1),
+    &Function::new("notIn", |call| of_constant(call, true)).never_throws().bound_from(1),
+    &Function::new("globalIn", |call| of_constant(call, false)).never_throws().bound_from(1),
+    &Function::new("globalNotIn", |call| of_constant(call, true)).never_throws().bound_from(1),
+    &Function::new("globalNotNullIn", |call| of_constant(call, true)).never_throws().bound_from(1),
+    &Function::new("globalNullIn", |call| of_constant(call, false)).never_throws().bound_from(1),
+    &Function::new("notNullIn", |call| of_constant(call, true)).never_throws().bound_from(1),
+    &Function::new("nullIn", |call| of_constant(call, false)).never_throws().bound_from(1),
     &Function::new("globalInIgnoreSet", ignore_set).with_nulls().never_throws(),
     &Function::new("globalNotInIgnoreSet", ignore_set).with_nulls().never_throws(),
     &Function::new("globalNotNullInIgnoreSet", ignore_set).with_nulls().never_throws(),

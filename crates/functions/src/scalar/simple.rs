@@ -65,6 +65,12 @@ impl Function {
         self
     }
 
+    /// The function reads its constants from argument `at` on when it is bound.
+    pub const fn bound_from(mut self, at: usize) -> Self {
+        self.properties.bound_from = at;
+        self
+    }
+
     /// The function tells how two values are ordered.
     pub const fn compares(mut self) -> Self {
         self.properties.compares = true;

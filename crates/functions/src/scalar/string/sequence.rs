@@ -120,13 +120,13 @@ impl Sequence {
                 self.add(&capture.sub, may_branch)?;
                 self.steps.push(Step::GroupEnd(number));
             }
-            HirKind::Repetition(Repetition { min, max, greedy: true, sub }) => match (sub.kind(), min, max) {
-                (HirKind::Class(class), ..) => self.steps.push(Step::Run {
-                    class: AsciiSet::of(class),
+            HirKind::Repetition(Repetition { min, max, greedy: true, sub }) => match (one_byte(sub), min, max) {
+                (Some(class), ..) => self.steps.push(Step::Run {
+                    class,
                     least: *min as usize,
                     most: max.map_or(usize::MAX, |most| most as usize),
                 }),
-                (_, 0, Some(1)) if may_branch => {
+                (None, 0, Some(1)) if may_branch => {
                     let at = self.steps.len();
                     self.steps.push(Step::Optional { after: at });
                     self.add(sub, false)?;
@@ -207,6 +207,18 @@ impl Sequence {
     }
 }
 
+/// The bytes of which an expression matches any one.
+fn one_byte(expression: &Hir) -> Option<AsciiSet> {
+    match expression.kind() {
+        HirKind::Class(class) => Some(AsciiSet::of(class)),
+        HirKind::Literal(literal) => match literal.0[..] {
+            [byte] if byte.is_ascii() => Some(AsciiSet::of_byte(byte)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::regexp::compile;
@@ -251,7 +263,7 @@ mod tests {
 
     #[test]
     fn other_structures_are_left_to_the_automaton() {
-        for pattern in ["abc", "^(.*)/", "^(a|b)c", "^(a+)+$", "^a*?b", r"^\bx", "^[ab]+b", "^(?:(a)b)?c", "^ä+"] {
+        for pattern in ["abc", "^(.*)/", "^(ab|c)d", "^(a+)+$", "^a*?b", r"^\bx", "^[ab]+b", "^(?:(a)b)?c", "^ä+"] {
             assert!(Sequence::of(pattern.as_bytes()).is_none(), "{pattern}");
         }
     }
