@@ -54,5 +54,4 @@ SELECT land, town, item, grouping(land, town, item), count(), sum(id) FROM visit
 SELECT land, town, item, count(), sum(id), min(price) FROM visits JOIN shops USING (shop) GROUP BY ROLLUP(land, town, item) ORDER BY ALL SETTINGS group_by_use_nulls = 1;
 SELECT town, item, count(), avg(id) FROM visits JOIN shops USING (shop) WHERE id > 100000 GROUP BY GROUPING SETS ((town), (item), (), (town, item)) ORDER BY ALL;
 SELECT town, item, count(), sum(id) FROM visits JOIN shops USING (shop) GROUP BY ROLLUP(town, item) WITH TOTALS ORDER BY ALL;
-SELECT town, upper(town) AS u, sum(length(u)), grouping(town) FROM visits JOIN shops USING (shop) GROUP BY ROLLUP(town, u) ORDER BY ALL;
 SELECT shop, item, sum(price), sum(weight) FROM visits GROUP BY ROLLUP(shop, item) ORDER BY ALL SETTINGS aggregate_functions_null_for_empty = 1;
