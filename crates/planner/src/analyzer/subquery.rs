@@ -14,8 +14,8 @@ use crate::expression::Expression;
 use crate::plan::Plan;
 use crate::rules::optimize;
 
-/// A larger result of a subquery is not kept for others that are the same.
-const RESULT_BYTES_MAX: usize = 64 << 20;
+/// A larger result of a subquery is not kept for others that are the same: it would be held while the query is planned.
+const RESULT_BYTES_MAX: usize = 1 << 20;
 
 impl Scope<'_> {
     /// The node of a scalar subquery: its one row, or NULL where there is none; several columns make a tuple.
