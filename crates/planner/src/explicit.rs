@@ -6,7 +6,7 @@ use squall_sql::ast::{
     WithItem,
 };
 
-use crate::analyzer::typed_literal;
+use crate::analyzer::{MEMBERSHIPS, typed_literal};
 
 /// Makes a query say all of that.
 pub fn make_explicit(query: &mut ast::Query) {
@@ -32,7 +32,7 @@ impl Visitor for Explicit {
                 expression.kind = typed(std::mem::replace(literal, Literal::Null));
                 false
             }
-            ExpressionKind::Function(function) if is_membership(&function.name) => {
+            ExpressionKind::Function(function) if MEMBERSHIPS.contains(&function.name.as_str()) => {
                 // The right side is a set, whose types are the left side's.
                 let is_set = |at: usize, argument: &Expression| {
                     at == 1 && matches!(argument.kind, ExpressionKind::Literal(Literal::Tuple(_)))
@@ -47,10 +47,6 @@ impl Visitor for Explicit {
             _ => true,
         }
     }
-}
-
-fn is_membership(name: &str) -> bool {
-    matches!(name, "in" | "notIn" | "globalIn" | "globalNotIn" | "nullIn" | "notNullIn")
 }
 
 /// An array or a tuple with its type; an array of tuples as a call of `array`.
