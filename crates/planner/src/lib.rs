@@ -54,7 +54,7 @@ pub use function_table::parse_table_function;
 pub use insert::{InsertPlan, insert_columns, plan_defaults, plan_insert};
 pub use load::{ContextReader, SourceReader, load};
 pub use materialized_view::{
-    MaterializedView, ViewPlan, altered_view, plan_materialized_view, plan_view_rows, view_target,
+    MaterializedView, ViewPlan, altered_refresh, altered_view, plan_materialized_view, plan_view_rows, view_target,
 };
 pub use plan::{
     Aggregate, AggregateCall, FrameBound, FrameUnit, Inequality, Join, JoinKey, JoinKind, JoinStrictness, KeySets,

@@ -32,6 +32,10 @@ pub struct MaterializedView {
     pub definer: String,
     /// `SQL SECURITY`, where it was written.
     pub security: Option<SqlSecurity>,
+    /// When it is refreshed, where it does not follow INSERTs.
+    pub refresh: Option<Arc<ast::RefreshStrategy>>,
+    /// `EMPTY`: it is not refreshed when it is made.
+    pub begins_empty: bool,
 }
 
 impl MaterializedView {
@@ -43,9 +47,15 @@ impl MaterializedView {
         let text =
             |at: usize| definition.engine_arguments.get(at).and_then(Value::as_str).unwrap_or_default().to_owned();
         let query = parse_view(&text(0))?;
+        let refresh = match text(5).as_str() {
+            "" => None,
+            text => Some(Arc::new(text::parse_refresh(text)?)),
+        };
         Ok(Self {
-            source: source(&query)?,
+            source: followed(&query, refresh.is_some())?,
             query,
+            refresh,
+            begins_empty: text(6) == "EMPTY",
             target_database: Some(text(1)).filter(|database| !database.is_empty()),
             target_table: text(2),
             definer: text(3),
@@ -65,7 +75,13 @@ impl MaterializedView {
         };
         let database = self.target_database.as_deref().unwrap_or_default();
         let query = text::query((*self.query).clone());
-        [query.as_str(), database, &self.target_table, &self.definer, security].map(Value::string).to_vec()
+        let mut arguments =
+            [query.as_str(), database, &self.target_table, &self.definer, security].map(Value::string).to_vec();
+        if let Some(refresh) = &self.refresh {
+            let empty = if self.begins_empty { "EMPTY" } else { "" };
+            arguments.extend([squall_sql::format_refresh(refresh).as_str(), empty].map(Value::string));
+        }
+        arguments
     }
 
     /// The table that it writes to, of a view in this database.
@@ -84,6 +100,43 @@ pub fn view_target(definition: &mut TableDefinition, inner: &str) {
     if let Some(argument) = definition.engine_arguments.get_mut(2) {
         *argument = Value::string(inner);
     }
+}
+
+/// The table whose INSERTs a view follows.
+fn followed(query: &ast::Query, is_refreshed: bool) -> Result<Option<(String, String)>> {
+    if is_refreshed { Ok(None) } else { source(query) }
+}
+
+/// A view's REFRESH clause, in which names have their databases.
+fn settled_refresh(strategy: &ast::RefreshStrategy, current_database: &str) -> Arc<ast::RefreshStrategy> {
+    let mut strategy = strategy.clone();
+    for name in &mut strategy.depends_on {
+        name.database.get_or_insert_with(|| ast::Identifier::new(current_database));
+    }
+    Arc::new(strategy)
+}
+
+/// The definition of a view after `MODIFY REFRESH`.
+///
+/// # Errors
+/// `NOT_IMPLEMENTED` for another table or view, and where `APPEND` changes.
+pub fn altered_refresh(
+    definition: &TableDefinition,
+    strategy: &ast::RefreshStrategy,
+    current_database: &str,
+) -> Result<TableDefinition> {
+    let refused = |what: &str| Err(Error::new(ErrorCode::NOT_IMPLEMENTED, what));
+    if &*definition.engine != MATERIALIZED_VIEW {
+        return refused(&format!("ALTER MODIFY REFRESH is not supported by storage {}", definition.engine));
+    }
+    let mut view = MaterializedView::of(definition)?;
+    match &view.refresh {
+        None => return refused("MODIFY REFRESH is for refreshable materialized views alone"),
+        Some(before) if before.append != strategy.append => return refused("Changing APPEND is not supported"),
+        Some(_) => {}
+    }
+    view.refresh = Some(settled_refresh(strategy, current_database));
+    Ok(TableDefinition { engine_arguments: view.arguments(), ..definition.clone() })
 }
 
 /// The table that a query reads first: what FROM begins with, also in subqueries.
@@ -128,14 +181,14 @@ fn source(query: &ast::Query) -> Result<Option<(String, String)>> {
 /// [`view_target`] is to say.
 ///
 /// # Errors
-/// What is wrong with its query, its columns or its table; `THERE_IS_NO_COLUMN` where the table that it is `TO` has not the query's columns;
-/// `NOT_IMPLEMENTED` for `REFRESH`.
+/// What is wrong with its query, its columns or its table; `THERE_IS_NO_COLUMN` where the table that it is `TO` has not the query's columns.
 pub fn plan_materialized_view(
     create: &ast::CreateView,
     context: &PlannerContext<'_>,
 ) -> Result<(TableDefinition, Option<TableDefinition>)> {
-    if create.refresh.is_some() {
-        return Err(Error::not_implemented("A refreshable materialized view, CREATE MATERIALIZED VIEW … REFRESH,"));
+    if create.refresh.is_some() && create.populate {
+        let message = "POPULATE is not for a view with REFRESH, which is filled by its first refresh";
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
     }
     if create.to_inner_uuid.is_some() {
         return Err(Error::not_implemented("CREATE MATERIALIZED VIEW … TO INNER UUID"));
@@ -170,8 +223,10 @@ pub fn plan_materialized_view(
         (Some(ast::Definer::CurrentUser) | None, _) => context.functions.moment.user().to_string(),
     };
     let mut view = MaterializedView {
-        source: source(&query)?,
+        source: followed(&query, create.refresh.is_some())?,
         query: Arc::new(query),
+        refresh: create.refresh.as_ref().map(|it| settled_refresh(it, &context.functions.current_database)),
+        begins_empty: create.empty,
         target_database: None,
         target_table: String::new(),
         definer,
@@ -287,8 +342,9 @@ pub fn altered_view(
     }
     let (query, _) = qualified(query, &context.functions.current_database);
     let columns = columns_of(&query, context)?;
+    let before = MaterializedView::of(definition)?;
     let view =
-        MaterializedView { source: source(&query)?, query: Arc::new(query), ..MaterializedView::of(definition)? };
+        MaterializedView { source: followed(&query, before.refresh.is_some())?, query: Arc::new(query), ..before };
     if let Some(inner) = inner
         && let Some(column) = columns.iter().find(|column| !inner.iter().any(|known| known.name == column.name))
     {

@@ -19,6 +19,7 @@ pub mod network;
 mod objects;
 pub mod process;
 pub mod query;
+mod refresh;
 pub mod run;
 pub mod server;
 pub mod session;

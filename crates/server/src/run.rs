@@ -16,6 +16,7 @@ use crate::config::{Config, ConfigSource};
 use crate::http::{self, Pages};
 use crate::logger::Logger;
 use crate::merges::merge_in_background;
+use crate::query::{mutate_in_background, refresh_in_background};
 use crate::native;
 use crate::network::{Port, listen};
 use crate::server::{Server, time_zone};
@@ -134,6 +135,8 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
         tokio::spawn(server.clone().watch_load()),
         tokio::spawn(server.clone().watch_configuration()),
         tokio::spawn(merge_in_background(server.clone())),
+        tokio::spawn(mutate_in_background(server.clone())),
+        tokio::spawn(refresh_in_background(server.clone())),
     ];
     let started_ms = began.elapsed().as_millis() as u64;
     GLOBAL.add(ProfileEvent::ServerStartupMilliseconds, started_ms);

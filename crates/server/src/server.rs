@@ -36,6 +36,7 @@ use crate::network::generate_certificate;
 use crate::objects::Objects;
 use crate::process::ProcessList;
 use crate::query::{AsyncInserts, PlanTemplates, StatementCache};
+use crate::refresh::Refreshes;
 use crate::session::NamedSessions;
 use crate::system::{self, ErrorCounts};
 use crate::system_log::{LogContext, SystemLogs};
@@ -72,6 +73,8 @@ pub struct Server {
     pub async_inserts: AsyncInserts,
     /// Mutations that run and those that have lately.
     pub mutations: Mutations,
+    /// Views that are refreshed.
+    pub refreshes: Refreshes,
     /// The queries that run now.
     pub processes: Arc<ProcessList>,
     /// The logs that are tables: the queries that were, and more.
@@ -198,6 +201,7 @@ impl Server {
             merges: Merges::new(settings.background_pool_weight),
             async_inserts: AsyncInserts::default(),
             mutations: Mutations::default(),
+            refreshes: Refreshes::default(),
             processes,
             system_logs,
             asynchronous_metrics: AsynchronousMetrics::default(),
@@ -231,6 +235,7 @@ impl Server {
         if server.is_local() {
             return Ok(server);
         }
+        crate::query::resume_mutations(&server)?;
         server.reload_dictionary_files(true)?;
         server.asynchronous_metrics.update(&server);
         SystemLogs::start(&server)?;

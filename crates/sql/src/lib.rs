@@ -30,13 +30,13 @@ pub use dump::dump;
 pub use error::{SYNTAX_ERROR, SyntaxError};
 pub use format::{
     format, format_data_type, format_explicit, format_expression, format_literal, format_one_line, format_projection,
-    format_projection_select, format_ttl,
+    format_projection_select, format_refresh, format_ttl,
 };
 pub use keyword::{is_keyword, keywords};
 pub use normalize::{Normalized, normalize};
 pub use parser::{
     ParsedStatement, ParserLimits, ScriptStatement, Terminator, next_statement, parse, parse_data_type,
-    parse_expression, parse_many, parse_projection, parse_ttl,
+    parse_expression, parse_many, parse_projection, parse_refresh, parse_ttl,
 };
 pub use plain_token::{PlainKind, PlainToken, plain_tokens};
 pub use spelled_token::{SPELLED_KINDS, SpelledToken, spelled_tokens};

@@ -23,6 +23,7 @@ pub mod key_index;
 mod lookups;
 mod memory;
 mod merge_tree;
+mod mutation;
 mod null;
 mod part_event;
 mod row_claims;
@@ -31,11 +32,12 @@ pub mod table;
 mod table_record;
 mod view;
 
+pub use catalog::RefreshRecord;
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
     BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView,
-    PartBackup, PartCommand, Placement, RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup,
-    TableDescription, TableToRestore,
+    PartBackup, PartCommand, Placement, RefreshableView, RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup,
+    TableDescription, TableToRestore, TableWhereabouts,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::{ExternalTable, TEMPORARY_DATABASE};
@@ -52,6 +54,7 @@ pub use merge_tree::{
     PartSelection, PartSource, PreparedParts, implicit_indices, merge_tree_settings, select as select_merge,
     select_due, select_expired,
 };
+pub use mutation::{MutationFence, MutationOrder, MutationStep, StoredMutation};
 pub use null::null_table;
 pub use part_event::{NotePart, PartEvent, PartEventKind};
 pub use session_catalog::SessionCatalog;

@@ -19,6 +19,15 @@ pub(crate) fn expression(expression: &ast::Expression) -> String {
     squall_sql::format_expression(expression)
 }
 
+/// The REFRESH clause of a text that a view's definition keeps.
+///
+/// # Errors
+/// `SYNTAX_ERROR`.
+pub(crate) fn parse_refresh(text: &str) -> Result<ast::RefreshStrategy> {
+    squall_sql::parse_refresh(text, &squall_sql::ParserLimits::default())
+        .map_err(|error| Error::new(ErrorCode::SYNTAX_ERROR, error.to_string()))
+}
+
 /// The expression of a text that a table's definition keeps.
 ///
 /// # Errors

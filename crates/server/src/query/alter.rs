@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use squall_engine::QueryContext;
 use squall_planner::{
-    Alteration, ColumnDescription, MATERIALIZED_VIEW, MaterializedView, PlannerContext, TableDefinition, altered_view,
+    Alteration, ColumnDescription, MATERIALIZED_VIEW, MaterializedView, PlannerContext, TableDefinition, altered_refresh, altered_view,
     plan_constraint, plan_index, plan_projection, plan_setting,
 };
 use squall_sql::ast::{self, AlterCommand, Literal, PartitionSelector};
 use squall_storage::{DefinitionChange, PartSelection, Placement};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
+use uuid::Uuid;
 
 use super::cascade::table_of_parts;
 use super::partition::partition_command;
 use super::statement::{identifier, refuse_cluster, table_name, temporary_table_name};
 use super::system_command::run_blocking;
 use super::{Answer, mutation, partition, planning, required, show};
+use crate::refresh::check_strategy;
 use crate::session::Session;
 
 /// How often an ALTER is planned anew because another one came before it.
@@ -51,7 +53,7 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     };
     if context.settings.materialize_ttl_after_modify && changes.iter().any(changes_ttl) {
         let materialize = AlterCommand::MaterializeTtl { partition: None };
-        mutation::run_all(session, &database, &table, &[&materialize], context).await?;
+        mutation::run_now(session, (&database, &table), &[&materialize], false, context).await?;
     }
     if mutations.is_empty() && parts.is_empty() {
         return Ok(Answer::Done);
@@ -85,6 +87,7 @@ async fn alter_definition(
         };
         let mut alteration = Alteration::new(&before);
         for command in commands {
+            refuse_mutated(session, description.uuid, command)?;
             alter(session, database, command, &mut alteration, context)?;
         }
         if alteration.definition.has_ttl() {
@@ -149,6 +152,24 @@ async fn alter_alone(
     }
 }
 
+/// Refuses to take away or rename a column that a mutation names which is not done.
+fn refuse_mutated(session: &Session, uuid: Uuid, command: &AlterCommand) -> Result<()> {
+    let (verb, column) = match command {
+        AlterCommand::DropColumn { column, .. } => ("drop", column),
+        AlterCommand::RenameColumn { column, .. } => ("rename", column),
+        _ => return Ok(()),
+    };
+    let name = identifier(session, column)?;
+    let pending = session.server.mutations.pending(uuid);
+    let Some(mutation) = pending.iter().find(|mutation| mutation::names(mutation, &name)) else { return Ok(()) };
+    let message = format!(
+        "Cannot {verb} column {name} because it's affected by mutation with ID '{id}' which is not finished yet. Wait this mutation, or KILL \
+         it with command \"KILL MUTATION WHERE mutation_id = '{id}'\"",
+        id = mutation.id
+    );
+    Err(Error::new(ErrorCode::BAD_ARGUMENTS, message))
+}
+
 /// Does what a command says with a table's definition.
 fn alter(
     session: &Session,
@@ -158,10 +179,13 @@ fn alter(
     context: &Arc<QueryContext>,
 ) -> Result<()> {
     if &*alteration.definition.engine == MATERIALIZED_VIEW
-        && !matches!(command, AlterCommand::ModifyQuery(_) | AlterCommand::ModifyComment(_))
+        && !matches!(
+            command,
+            AlterCommand::ModifyQuery(_) | AlterCommand::ModifyRefresh(_) | AlterCommand::ModifyComment(_)
+        )
     {
         return Err(Error::not_implemented(
-            "Another ALTER of storage MaterializedView than MODIFY QUERY and MODIFY COMMENT",
+            "Another ALTER of storage MaterializedView than MODIFY QUERY, MODIFY REFRESH and MODIFY COMMENT",
         ));
     }
     let name = |name: &ast::Identifier| identifier(session, name);
@@ -210,6 +234,12 @@ fn alter(
                 *alteration = Alteration::new(&altered);
                 Ok(())
             });
+        }
+        AlterCommand::ModifyRefresh(strategy) => {
+            check_strategy(strategy)?;
+            let altered = altered_refresh(&alteration.definition, strategy, &session.database)?;
+            *alteration = Alteration::new(&altered);
+            return Ok(());
         }
         AlterCommand::ModifyComment(comment) => DefinitionChange::Comment(comment.as_str().into()),
         AlterCommand::CommentColumn { if_exists, column, comment } => {

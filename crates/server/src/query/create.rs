@@ -14,6 +14,7 @@ use super::statement::{identifier, refuse_cluster, stored_table_name, temporary_
 use super::system_command::run_blocking;
 use super::{Answer, insert, planning, show};
 use crate::access::{Privilege, Target};
+use crate::refresh::check_strategy;
 use crate::session::Session;
 use crate::system::quote;
 
@@ -148,6 +149,9 @@ pub(super) async fn view(
         return make(session, statement.mode, &database, &view, definition.into(), None, context).await;
     }
     check_definer(session, statement)?;
+    if let Some(strategy) = &statement.refresh {
+        check_strategy(strategy)?;
+    }
     let (definition, inner) = planning::with_planner(session, context, statement, plan_materialized_view).await?;
     if let (Some(to), None) = (&statement.to, &inner) {
         let (database, table) = stored_table_name(session, to)?;

@@ -8,7 +8,8 @@ use squall_storage::{PartSelection, RewriteOf};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::alter::selection;
-use super::mutation::{ROWS, begin, quoted, stored_columns, write};
+use super::mutated::{ROWS, quoted, stored_columns};
+use super::mutation::{begin, write};
 use super::system_command::run_blocking;
 use super::{planning, show};
 use crate::session::Session;
@@ -73,9 +74,9 @@ pub(super) async fn deduplicate(
         by => by.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "),
     };
     let query = show::query(&format!("SELECT {stored} FROM {ROWS} LIMIT 1 BY {by}"))?;
-    let rewrite = begin(session, database, table, &RewriteOf::Parts(of)).await?;
+    let rewrite = begin(session, database, table, &RewriteOf::Parts(of), None).await?;
     for (source, target) in rewrite.pieces(ROWS) {
         write(&session.with_stand_in(ROWS, source), &query, &*target, context).await?;
     }
-    run_blocking(move || rewrite.commit()).await
+    run_blocking(move || rewrite.commit(None)).await
 }

@@ -1,13 +1,15 @@
-//! KILL QUERY: finds queries by a condition over `system.processes`, and asks them to end.
+//! KILL QUERY and KILL MUTATION: find them by a condition over `system.processes` or `system.mutations`, and ask them to end.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use squall_engine::QueryContext;
 use squall_sql::ast::{self, KillKind, KillMode};
+use squall_storage::TableName;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 
 use super::statement::refuse_cluster;
+use super::system_command::run_blocking;
 use super::{Answer, describe, planning, show};
 use crate::access::Privilege;
 use crate::mutations::Mutation;
@@ -71,7 +73,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Kill, context: &Arc<
     ])
 }
 
-/// Runs KILL MUTATION: those that run end, as if somebody had cancelled their statements.
+/// Runs KILL MUTATION: those that are not done are carried out no further, whether they run or wait.
 async fn kill_mutations(session: &Session, statement: &ast::Kill, context: &Arc<QueryContext>) -> Result<Answer> {
     let select = show::with_condition(
         show::query("SELECT database, table, mutation_id, command FROM system.mutations")?,
@@ -86,16 +88,15 @@ async fn kill_mutations(session: &Session, statement: &ast::Kill, context: &Arc<
             let [database, table, id, command] = [0, 1, 2, 3].map(|column| value_text(&block, column, row));
             let privileges = [Privilege::AlterUpdate, Privilege::AlterDelete].into_iter().collect();
             session.access.check_all(privileges, &[&database, &table])?;
+            let uuid = session.server.databases.describe(&database, &table)?.uuid;
             let all = session.server.mutations.all();
-            let is_meant = |mutation: &&Arc<Mutation>| {
-                mutation.id == id && *mutation.table.database == *database && *mutation.table.table == *table
-            };
-            let mutation = all.iter().find(is_meant).filter(|mutation| mutation.finished.get().is_none());
+            let is_meant = |mutation: &&Arc<Mutation>| mutation.id == id && mutation.uuid == uuid;
+            let mutation = all.iter().find(is_meant).filter(|mutation| mutation.finished().is_none());
             let status = match mutation {
                 None => "finished",
                 Some(_) if statement.mode == KillMode::Test => "unknown_status",
                 Some(mutation) => {
-                    mutation.context.cancel();
+                    kill_mutation(session, TableName::new(database.as_str(), table.as_str()), mutation).await?;
                     "waiting"
                 }
             };
@@ -108,6 +109,16 @@ async fn kill_mutations(session: &Session, statement: &ast::Kill, context: &Arc<
     let column = |at: usize| Column::from_strings(rows.iter().map(|row| row.get(at).cloned().unwrap_or_default()));
     let names = ["kill_status", "database", "table", "mutation_id", "command"];
     describe::answer(names.into_iter().enumerate().map(|(at, name)| (name, column(at))))
+}
+
+/// Has a mutation end for good: the catalog forgets it first, after which nothing of it can be committed.
+async fn kill_mutation(session: &Session, table: TableName, mutation: &Arc<Mutation>) -> Result<()> {
+    if let Some(kept) = &mutation.kept {
+        let (databases, version) = (session.server.databases.clone(), kept.fence.version);
+        run_blocking(move || databases.kill_mutation(&table.database, &table.table, version)).await?;
+    }
+    session.server.mutations.forget(mutation);
+    Ok(())
 }
 
 async fn kill(session: &Session, id: &str, mode: KillMode) -> &'static str {

@@ -26,13 +26,16 @@ mod insert_id;
 mod kept_plan;
 mod kill;
 mod literal;
+mod mutated;
 mod mutation;
 mod object;
 mod optimize;
 mod parsing;
 mod partition;
+mod pending_mutation;
 mod plan_template;
 mod planning;
+mod refresh;
 mod remote;
 mod rename;
 mod required;
@@ -60,7 +63,9 @@ pub use dictionary::{ServerReader, load_configured as load_dictionaries_at_start
 use extremes::Extremes;
 pub use insert::InsertSink;
 use parsing::{parse, plain_kind, shown_text};
+pub(crate) use pending_mutation::{mutate_in_background, resume_mutations};
 pub use plan_template::PlanTemplates;
+pub(crate) use refresh::refresh_in_background;
 
 use crate::access::{QuotaWatch, Resource, masked, masked_message, now_seconds};
 use crate::logger::{OneLine, ReadableSize};

@@ -1,25 +1,26 @@
 //! Mutations: ALTER TABLE … UPDATE and DELETE, DELETE FROM and UPDATE. A query is run over each part that holds rows that meet the
-//! condition, and what it gives takes the part's place. A statement that returns is done, whatever `mutations_sync` says.
+//! condition, and what it gives takes the part's place. DELETE FROM and UPDATE are done when they return.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
+use parking_lot::Mutex;
 use squall_engine::QueryContext;
-use squall_planner::{ColumnDescription, DefaultKind, Plan};
+use squall_planner::{ColumnDescription, Plan};
 use squall_sql::ast::{self, AlterCommand, Assignment, PartitionSelector};
-use squall_storage::{PartSelection, Rewrite, RewriteOf, Table, TableName};
-use squall_types::{Column, Error, ErrorCode, Result, Value, reserve};
+use squall_storage::{MutationFence, MutationStep, PartSelection, Rewrite, RewriteOf, Table, TableName};
+use squall_types::{Column, Error, ErrorCode, Result, reserve};
 
 use super::alter::selection;
+use super::mutated::{Mutated, ROWS, check_assignment, mutated, probe, query, quoted};
 use super::statement::{identifier, refuse_cluster, table_name};
 use super::system_command::run_blocking;
-use super::{Answer, planning, show, ttl};
+use super::{Answer, pending_mutation, planning, show, ttl};
+use crate::mutations::Mutation;
 use crate::session::Session;
 
-/// The name under which a mutation's query reads the rows that it rewrites.
-pub(super) const ROWS: &str = "_rows_to_rewrite";
 /// How long a mutation waits for a merge of the same parts before it looks again.
 const MERGE_WAIT: Duration = Duration::from_millis(20);
 /// How often it does.
@@ -30,7 +31,7 @@ pub(super) async fn delete(session: &Session, statement: &ast::Delete, context: 
     refuse_cluster(&statement.cluster)?;
     let (database, table) = table_name(session, &statement.table)?;
     let command = AlterCommand::Delete { partition: statement.partition.clone(), filter: statement.filter.clone() };
-    run_as(session, &database, &table, &[&command], true, context).await?;
+    run_now(session, (&database, &table), &[&command], true, context).await?;
     Ok(Answer::Done)
 }
 
@@ -43,68 +44,8 @@ pub(super) async fn update(session: &Session, statement: &ast::Update, context: 
         partition: statement.partition.clone(),
         filter: statement.filter.clone(),
     };
-    run_all(session, &database, &table, &[&command], context).await?;
+    run_now(session, (&database, &table), &[&command], false, context).await?;
     Ok(Answer::Done)
-}
-
-/// What a command makes of rows.
-struct Mutation {
-    partition: Option<PartitionSelector>,
-    /// Which rows it is about; all where there is none.
-    filter: Option<ast::Expression>,
-    /// New values; none where the rows go.
-    assignments: Option<Vec<Assignment>>,
-}
-
-/// The mutation that a command is; `None` where it is none.
-fn mutation(command: &AlterCommand, columns: &[ColumnDescription]) -> Result<Option<Mutation>> {
-    let find = |name: &str| columns.iter().find(|column| *column.name == *name);
-    Ok(Some(match command {
-        AlterCommand::Delete { partition, filter } => {
-            Mutation { partition: partition.clone(), filter: Some(filter.clone()), assignments: None }
-        }
-        AlterCommand::Update { assignments, partition, filter } => Mutation {
-            partition: partition.clone(),
-            filter: Some(filter.clone()),
-            assignments: Some(assignments.clone()),
-        },
-        AlterCommand::ClearColumn { if_exists, column, partition: Some(partition) } => {
-            let name = &column.value;
-            let Some(known) = find(name) else {
-                if *if_exists {
-                    return Ok(None);
-                }
-                let message = format!("Wrong column name. Cannot find column `{name}` to clear");
-                return Err(Error::new(ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK, message));
-            };
-            let expression = match &known.default {
-                Some(default) => parse(&default.expression)?,
-                None => parse(&format!("defaultValueOfTypeName({})", literal(known)))?,
-            };
-            let assignment = Assignment { column: name.clone(), expression };
-            Mutation { partition: Some(partition.clone()), filter: None, assignments: Some(vec![assignment]) }
-        }
-        AlterCommand::MaterializeColumn { column, partition } => {
-            let name = &column.value;
-            let Some(known) = find(name) else {
-                let message = format!("Wrong column name. Cannot find column `{name}` to materialize");
-                return Err(Error::new(ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK, message));
-            };
-            let Some(default) = &known.default else {
-                let message = format!("Cannot materialize column `{name}`: it has no default expression");
-                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
-            };
-            // Rows keep the value of a DEFAULT that they were given.
-            let expression = match default.kind {
-                DefaultKind::Default => ast::Expression::identifier(name.clone()),
-                DefaultKind::Materialized | DefaultKind::Alias | DefaultKind::Ephemeral => parse(&default.expression)?,
-            };
-            let assignment = Assignment { column: name.clone(), expression };
-            Mutation { partition: partition.clone(), filter: None, assignments: Some(vec![assignment]) }
-        }
-        // What was updated is so in the parts already.
-        _ => return Ok(None),
-    }))
 }
 
 /// Whether a command is carried out here.
@@ -125,65 +66,131 @@ pub(super) fn is_mutation(command: &AlterCommand) -> bool {
     )
 }
 
-/// Carries out MATERIALIZE INDEX, or CLEAR INDEX: parts are written anew with the index, or without it.
-async fn run_index(
-    session: &Session,
-    database: &str,
-    table: &str,
-    (index, partition, if_exists): (&ast::Identifier, Option<&PartitionSelector>, bool),
-    clears: bool,
-    context: &Arc<QueryContext>,
-) -> Result<()> {
-    let name = identifier(session, index)?;
-    let description = session.databases_of(database).describe(database, table)?;
-    let is_known = description.definition.iter().any(|known| known.indices.iter().any(|index| *index.name == *name));
-    if !is_known && if_exists {
-        return Ok(());
-    }
-    let parts = match partition {
-        Some(partition) => selection(session, database, table, partition, context).await?,
-        None => PartSelection::All,
-    };
-    let of = RewriteOf::Index { parts, name: (&*name).into(), clears };
-    let rewrite = begin(session, database, table, &of).await?;
-    write_all_anew(session, table, rewrite, context).await
+/// An attempt at the commands of a mutation: on which table, in whose name, and what is kept of it.
+pub(super) struct Attempt<'a> {
+    session: &'a Session,
+    database: &'a str,
+    table: &'a str,
+    context: &'a Arc<QueryContext>,
+    /// Where it was not ALTER TABLE that deletes.
+    is_lightweight: bool,
+    /// Which parts it is about, where not all.
+    fence: Option<&'a MutationFence>,
+    /// What is recorded with what it writes; taken by who does.
+    step: Mutex<Option<MutationStep>>,
+    mutation: Option<&'a Mutation>,
 }
 
-/// Carries out MATERIALIZE PROJECTION, or CLEAR PROJECTION: parts are written anew with the projection, or without it.
-async fn run_projection(
-    session: &Session,
-    database: &str,
-    table: &str,
-    (projection, partition, if_exists): (&ast::Identifier, Option<&PartitionSelector>, bool),
-    clears: bool,
-    context: &Arc<QueryContext>,
-) -> Result<()> {
-    let name = identifier(session, projection)?;
-    let description = session.databases_of(database).describe(database, table)?;
-    let mut known = description.definition.iter().flat_map(|definition| &definition.projections);
-    if if_exists && !known.any(|known| *known.name == *name) {
-        return Ok(());
+impl<'a> Attempt<'a> {
+    /// Of a mutation that is not kept.
+    fn within_statement(
+        session: &'a Session,
+        (database, table): (&'a str, &'a str),
+        is_lightweight: bool,
+        context: &'a Arc<QueryContext>,
+    ) -> Self {
+        let (fence, step, mutation) = (None, Mutex::default(), None);
+        Self { session, database, table, context, is_lightweight, fence, step, mutation }
     }
-    let parts = match partition {
-        Some(partition) => selection(session, database, table, partition, context).await?,
-        None => PartSelection::All,
-    };
-    let of = RewriteOf::Projection { parts, name: (&*name).into(), clears };
-    let rewrite = begin(session, database, table, &of).await?;
-    write_all_anew(session, table, rewrite, context).await
+
+    /// Of one that is kept, one of whose commands is this step.
+    pub(super) fn of_kept(
+        session: &'a Session,
+        name: &'a TableName,
+        context: &'a Arc<QueryContext>,
+        mutation: &'a Mutation,
+        (fence, step): (&'a MutationFence, MutationStep),
+    ) -> Self {
+        Self {
+            session,
+            database: &name.database,
+            table: &name.table,
+            context,
+            is_lightweight: false,
+            fence: Some(fence),
+            step: Mutex::new(Some(step)),
+            mutation: Some(mutation),
+        }
+    }
+
+    /// The step, where nothing has recorded it.
+    pub(super) fn left_step(&self) -> Option<MutationStep> {
+        self.step.lock().take()
+    }
+
+    async fn begin(&self, of: &RewriteOf) -> Result<Rewrite> {
+        begin(self.session, self.database, self.table, of, self.fence).await
+    }
+
+    async fn selection(&self, partition: Option<&PartitionSelector>) -> Result<PartSelection> {
+        match partition {
+            Some(partition) => selection(self.session, self.database, self.table, partition, self.context).await,
+            None => Ok(PartSelection::All),
+        }
+    }
+
+    fn note_part(&self, part: Option<&Arc<str>>) {
+        self.mutation.into_iter().for_each(|mutation| mutation.note_part(part.cloned()));
+    }
+
+    async fn commit(&self, rewrite: Rewrite) -> Result<()> {
+        self.note_part(None);
+        let step = self.left_step();
+        run_blocking(move || rewrite.commit(step)).await
+    }
+
+    /// Writes parts anew with an index or projection, or without it.
+    async fn rewrite_with(&self, of: &RewriteOf) -> Result<()> {
+        let rewrite = self.begin(of).await?;
+        self.write_all_anew(rewrite).await
+    }
+
+    /// Writes the rows of all pieces as they are.
+    async fn write_all_anew(&self, rewrite: Rewrite) -> Result<()> {
+        let all = Mutated { partition: None, filter: None, assignments: Some(Vec::new()) };
+        for ((source, target), part) in rewrite.pieces(ROWS).into_iter().zip(named(&rewrite)) {
+            self.note_part(part.as_ref());
+            let query = query(&all, source.columns(), self.table)?;
+            write(&self.session.with_stand_in(ROWS, source), &query, &*target, self.context).await?;
+        }
+        self.commit(rewrite).await
+    }
+
+    /// Deletes rows that meet a condition. Those of a part are named beside it, which is then passed over; where they are most of the part, or
+    /// many and scattered, the part is written anew by `rest`, which gives the other rows.
+    async fn delete_rows(&self, of: PartSelection, filter: &ast::Expression, rest: &ast::Query) -> Result<()> {
+        let (session, context) = (self.session, self.context);
+        let mut rewrite = self.begin(&RewriteOf::PartsOfDelete(of)).await?;
+        let pieces = rewrite.pieces(ROWS);
+        let mut dense: Vec<usize> = (0..pieces.len()).collect();
+        if let Some(source) = rewrite.source(ROWS) {
+            // As it is written, so that indexes understand it.
+            let filter = squall_sql::format_expression(filter);
+            let find = format!("SELECT _part_index, _part_offset FROM {ROWS} AS {} WHERE {filter}", quoted(self.table));
+            let found =
+                positions(&session.with_stand_in(ROWS, source), &show::query(&find)?, pieces.len(), context).await?;
+            dense.clear();
+            for (part, rows) in found.into_iter().enumerate() {
+                if !rows.is_empty() && !rewrite.delete(part, rows) {
+                    dense.push(part);
+                }
+            }
+        }
+        for part in dense {
+            let Some((source, target)) = pieces.get(part) else { continue };
+            write(&session.with_stand_in(ROWS, source.clone()), rest, &**target, context).await?;
+        }
+        drop(pieces);
+        self.commit(rewrite).await
+    }
 }
 
-/// Writes the rows of all pieces as they are.
-async fn write_all_anew(session: &Session, table: &str, rewrite: Rewrite, context: &Arc<QueryContext>) -> Result<()> {
-    let all = Mutation { partition: None, filter: None, assignments: Some(Vec::new()) };
-    for (source, target) in rewrite.pieces(ROWS) {
-        let query = query(&all, source.columns(), table)?;
-        write(&session.with_stand_in(ROWS, source), &query, &*target, context).await?;
-    }
-    run_blocking(move || rewrite.commit()).await
+/// The names of the parts that a rewrite is of; of rows in memory none.
+fn named(rewrite: &Rewrite) -> impl Iterator<Item = Option<Arc<str>>> + use<> {
+    rewrite.part_names().into_iter().map(Some).chain(std::iter::repeat(None))
 }
 
-/// Carries out the commands of a mutation, one after the other; `system.mutations` shows it.
+/// Carries out the commands of a mutation, or has that done: `mutations_sync` says whether it waits. `system.mutations` shows it.
 pub(super) async fn run_all(
     session: &Session,
     database: &str,
@@ -191,105 +198,214 @@ pub(super) async fn run_all(
     commands: &[&AlterCommand],
     context: &Arc<QueryContext>,
 ) -> Result<()> {
-    run_as(session, database, table, commands, false, context).await
+    check_allowed(session, database)?;
+    if pending_mutation::order(session, (database, table), commands, context).await? {
+        return Ok(());
+    }
+    run_now(session, (database, table), commands, false, context).await
 }
 
-/// The same; `is_lightweight` where it was not ALTER TABLE that deletes.
-async fn run_as(
+/// Carries out commands within their statement, after those mutations that were ordered before; `is_lightweight` where it was not ALTER TABLE
+/// that deletes.
+pub(super) async fn run_now(
     session: &Session,
-    database: &str,
-    table: &str,
+    (database, table): (&str, &str),
     commands: &[&AlterCommand],
     is_lightweight: bool,
     context: &Arc<QueryContext>,
 ) -> Result<()> {
+    check_allowed(session, database)?;
     let uuid = session.databases_of(database).describe(database, table)?.uuid;
+    pending_mutation::wait_for_earlier(session, uuid, context).await?;
     let shown = commands.iter().map(|command| shown(command)).collect();
-    let turn = session.server.mutations.begin(TableName::new(database, table), uuid, shown, context);
+    let turn = session.server.mutations.begin(uuid, shown, context);
+    let attempt = Attempt::within_statement(session, (database, table), is_lightweight, context);
     for command in commands {
-        run(session, database, table, command, is_lightweight, context).await?;
+        run(&attempt, command).await?;
     }
     turn.finish();
     Ok(())
 }
 
-/// A command in SQL, as ClickHouse shows it.
-fn shown(command: &AlterCommand) -> String {
-    let statement = ast::AlterTable::of(ast::TableName::new("t"), vec![command.clone()]);
-    let text = squall_sql::format_one_line(&ast::Statement::AlterTable(Box::new(statement)));
-    text.strip_prefix("ALTER TABLE t ").map_or(text.clone(), str::to_owned)
-}
-
-/// Carries out a command.
-async fn run(
-    session: &Session,
-    database: &str,
-    table: &str,
-    command: &AlterCommand,
-    is_lightweight: bool,
-    context: &Arc<QueryContext>,
-) -> Result<()> {
+fn check_allowed(session: &Session, database: &str) -> Result<()> {
     if session.server.config.load().server.disable_insertion_and_mutation && database != "system" {
         return Err(Error::new(ErrorCode::QUERY_IS_PROHIBITED, "Mutations are prohibited"));
     }
-    match command {
-        AlterCommand::MaterializeTtl { partition } => {
-            return ttl::materialize(session, database, table, partition.as_ref(), context).await;
+    Ok(())
+}
+
+/// Whether a mutation that is kept names a column.
+pub(super) fn names(mutation: &Mutation, column: &str) -> bool {
+    let commands = mutation.kept.iter().flat_map(|kept| &kept.order.commands);
+    commands.filter_map(|text| pending_mutation::commands_of(text).ok()).flatten().any(|command| {
+        let names = |expression: &ast::Expression| {
+            squall_planner::names_column(&squall_sql::format_expression(expression), column)
+        };
+        match &command {
+            AlterCommand::Delete { filter, .. } => names(filter),
+            AlterCommand::Update { assignments, filter, .. } => {
+                let names_assignment = |assignment: &Assignment| {
+                    *assignment.column == *column || names(&assignment.expression)
+                };
+                names(filter) || assignments.iter().any(names_assignment)
+            }
+            AlterCommand::ClearColumn { column: own, .. } | AlterCommand::MaterializeColumn { column: own, .. } => {
+                own.value == column
+            }
+            _ => false,
         }
-        AlterCommand::ApplyDeletedMask { partition } => {
-            let of = match partition {
-                Some(partition) => selection(session, database, table, partition, context).await?,
-                None => PartSelection::All,
-            };
-            let rewrite = begin(session, database, table, &RewriteOf::Deleted(of)).await?;
-            return write_all_anew(session, table, rewrite, context).await;
+    })
+}
+
+/// A command in SQL, as ClickHouse shows it.
+pub(super) fn shown(command: &AlterCommand) -> String {
+    let statement = ast::AlterTable::of(ast::TableName::new("t"), vec![command.clone()]);
+    let text = squall_sql::format_one_line(&ast::Statement::AlterTable(Box::new(statement)));
+    let command = text.strip_prefix("ALTER TABLE t ").unwrap_or(&text);
+    // Statements have two spaces here, and mutations one.
+    command.replacen("(UPDATE  ", "(UPDATE ", 1)
+}
+
+/// The rewriting of parts that adds or takes away what lies in their files beside the rows, where a command is that; `None` where nothing is
+/// to be done, as there is no such thing and that is right.
+async fn rewriting_beside_rows(attempt: &Attempt<'_>, command: &AlterCommand) -> Result<Option<Option<RewriteOf>>> {
+    let name = |name: &ast::Identifier| identifier(attempt.session, name);
+    let definition = attempt.session.databases_of(attempt.database).describe(attempt.database, attempt.table)?.definition;
+    let (if_exists, is_known, partition) = match command {
+        AlterCommand::MaterializeIndex { if_exists, index, partition }
+        | AlterCommand::ClearIndex { if_exists, index, partition } => {
+            let name = name(index)?;
+            let known = definition.iter().any(|known| known.indices.iter().any(|index| *index.name == *name));
+            (*if_exists, known, partition.as_ref())
         }
-        AlterCommand::MaterializeIndex { if_exists, index, partition } => {
-            let of = (index, partition.as_ref(), *if_exists);
-            return run_index(session, database, table, of, false, context).await;
+        AlterCommand::MaterializeProjection { if_exists, projection, partition }
+        | AlterCommand::ClearProjection { if_exists, projection, partition } => {
+            let name = name(projection)?;
+            let mut known = definition.iter().flat_map(|definition| &definition.projections);
+            (*if_exists, known.any(|known| *known.name == *name), partition.as_ref())
         }
-        AlterCommand::ClearIndex { if_exists, index, partition } => {
-            let of = (index, partition.as_ref(), *if_exists);
-            return run_index(session, database, table, of, true, context).await;
-        }
-        AlterCommand::MaterializeProjection { if_exists, projection, partition } => {
-            let of = (projection, partition.as_ref(), *if_exists);
-            return run_projection(session, database, table, of, false, context).await;
-        }
-        AlterCommand::ClearProjection { if_exists, projection, partition } => {
-            let of = (projection, partition.as_ref(), *if_exists);
-            return run_projection(session, database, table, of, true, context).await;
-        }
-        _ => {}
+        AlterCommand::ApplyDeletedMask { partition } => (false, true, partition.as_ref()),
+        _ => return Ok(None),
+    };
+    if if_exists && !is_known {
+        return Ok(Some(None));
     }
-    let description = session.databases_of(database).describe(database, table)?;
+    let parts = attempt.selection(partition).await?;
+    Ok(Some(match command {
+        AlterCommand::MaterializeIndex { index, .. } => {
+            Some(RewriteOf::Index { parts, name: name(index)?.into(), clears: false })
+        }
+        AlterCommand::ClearIndex { index, .. } => {
+            Some(RewriteOf::Index { parts, name: name(index)?.into(), clears: true })
+        }
+        AlterCommand::MaterializeProjection { projection, .. } => {
+            Some(RewriteOf::Projection { parts, name: name(projection)?.into(), clears: false })
+        }
+        AlterCommand::ClearProjection { projection, .. } => {
+            Some(RewriteOf::Projection { parts, name: name(projection)?.into(), clears: true })
+        }
+        _ => Some(RewriteOf::Deleted(parts)),
+    }))
+}
+
+/// The partition that a command is about; `None` where it is about all.
+pub(super) async fn partition_of(
+    session: &Session,
+    (database, table): (&str, &str),
+    command: &AlterCommand,
+    context: &Arc<QueryContext>,
+) -> Result<Option<String>> {
+    let partition = match command {
+        AlterCommand::Delete { partition, .. }
+        | AlterCommand::Update { partition, .. }
+        | AlterCommand::ClearColumn { partition, .. }
+        | AlterCommand::MaterializeColumn { partition, .. }
+        | AlterCommand::MaterializeTtl { partition }
+        | AlterCommand::ApplyDeletedMask { partition }
+        | AlterCommand::MaterializeIndex { partition, .. }
+        | AlterCommand::ClearIndex { partition, .. }
+        | AlterCommand::MaterializeProjection { partition, .. }
+        | AlterCommand::ClearProjection { partition, .. } => partition.as_ref(),
+        _ => None,
+    };
+    let Some(partition) = partition else { return Ok(None) };
+    Ok(match selection(session, database, table, partition, context).await? {
+        PartSelection::Partition(id) => Some(id.to_string()),
+        PartSelection::All | PartSelection::Part(_) => None,
+    })
+}
+
+/// Finds what is wrong with a command before anything is done for it.
+///
+/// # Errors
+/// Those that carrying it out would meet, but for those of the rows.
+pub(super) async fn check(
+    session: &Session,
+    (database, table): (&str, &str),
+    command: &AlterCommand,
+    context: &Arc<QueryContext>,
+) -> Result<()> {
+    // About no part at all.
+    let nothing = MutationFence { version: 0, excluded: Vec::new() };
+    let attempt = Attempt { fence: Some(&nothing), ..Attempt::within_statement(session, (database, table), false, context) };
+    if let AlterCommand::MaterializeTtl { .. } = command {
+        return ttl::check(session, database, table);
+    }
+    let databases = session.databases_of(database);
+    if let Some(of) = rewriting_beside_rows(&attempt, command).await? {
+        return of.map_or(Ok(()), |of| databases.rewrite(database, table, &of, attempt.fence).map(drop));
+    }
+    let Some((mutated, _)) = prepared(&attempt, command)? else { return Ok(()) };
+    databases.rewrite(database, table, &RewriteOf::Parts(PartSelection::All), attempt.fence)?;
+    let rows = databases.table(database, table)?;
+    let query = query(&mutated, rows.columns(), table)?;
+    planning::plan(&session.with_stand_in(ROWS, rows), &query, context).await.map(drop)
+}
+
+/// What a command makes of rows, and the columns of these; `None` where it does nothing with them.
+fn prepared(attempt: &Attempt<'_>, command: &AlterCommand) -> Result<Option<(Mutated, Vec<ColumnDescription>)>> {
+    let description = attempt.session.databases_of(attempt.database).describe(attempt.database, attempt.table)?;
     let columns = description.table.columns().to_vec();
-    let Some(mutation) = mutation(command, &columns)? else { return Ok(()) };
+    let Some(mutated) = mutated(command, &columns)? else { return Ok(None) };
     let keys: Vec<String> = description.definition.iter().flat_map(|definition| definition.key_columns()).collect();
-    if let Some(assignments) = &mutation.assignments {
-        let is_checked = mutation.filter.is_some();
+    if let Some(assignments) = &mutated.assignments {
+        let is_checked = mutated.filter.is_some();
         assignments.iter().try_for_each(|assignment| check_assignment(assignment, &columns, &keys, is_checked))?;
     }
-    let of = match &mutation.partition {
-        Some(partition) => selection(session, database, table, partition, context).await?,
-        None => PartSelection::All,
-    };
-    if is_lightweight && let Some(filter) = &mutation.filter {
-        let query = query(&mutation, &columns, table)?;
-        return delete_rows(session, (database, table), of, filter, &query, context).await;
+    Ok(Some((mutated, columns)))
+}
+
+/// Carries out a command.
+///
+/// # Errors
+/// What is wrong with it, or with the rows.
+pub(super) async fn run(attempt: &Attempt<'_>, command: &AlterCommand) -> Result<()> {
+    let Attempt { session, database, table, context, .. } = *attempt;
+    if let AlterCommand::MaterializeTtl { partition } = command {
+        return ttl::materialize(session, database, table, partition.as_ref(), context).await;
     }
-    let of = RewriteOf::Parts(of);
-    let rewrite = begin(session, database, table, &of).await?;
+    if let Some(of) = rewriting_beside_rows(attempt, command).await? {
+        return match of {
+            Some(of) => attempt.rewrite_with(&of).await,
+            None => Ok(()),
+        };
+    }
+    let Some((mutated, columns)) = prepared(attempt, command)? else { return Ok(()) };
+    let of = attempt.selection(mutated.partition.as_ref()).await?;
+    if attempt.is_lightweight
+        && let Some(filter) = &mutated.filter
+    {
+        let query = query(&mutated, &columns, table)?;
+        return attempt.delete_rows(of, filter, &query).await;
+    }
+    let rewrite = attempt.begin(&RewriteOf::Parts(of)).await?;
     let pieces = rewrite.pieces(ROWS);
     // The table may have been altered meanwhile: what is rewritten has the columns of what is read.
     let columns = pieces.first().map_or(columns, |(source, _)| source.columns().to_vec());
-    let query = query(&mutation, &columns, table)?;
-    let probe = mutation.filter.as_ref().map(|filter| probe(filter, table)).transpose()?;
-    if pieces.is_empty() {
-        // Nothing to do, but what is wrong is said all the same.
-        return Ok(());
-    }
-    for (source, target) in pieces {
+    let query = query(&mutated, &columns, table)?;
+    let probe = mutated.filter.as_ref().map(|filter| probe(filter, table)).transpose()?;
+    for ((source, target), part) in pieces.into_iter().zip(named(&rewrite)) {
+        attempt.note_part(part.as_ref());
         let own = session.with_stand_in(ROWS, source);
         if let Some(probe) = &probe
             && !has_rows(&own, probe, context).await?
@@ -298,41 +414,7 @@ async fn run(
         }
         write(&own, &query, &*target, context).await?;
     }
-    run_blocking(move || rewrite.commit()).await
-}
-
-/// Deletes rows that meet a condition. Those of a part are named beside it, which is then passed over; where they are most of the part, or many
-/// and scattered, the part is written anew by `rest`, which gives the other rows.
-async fn delete_rows(
-    session: &Session,
-    (database, table): (&str, &str),
-    of: PartSelection,
-    filter: &ast::Expression,
-    rest: &ast::Query,
-    context: &Arc<QueryContext>,
-) -> Result<()> {
-    let mut rewrite = begin(session, database, table, &RewriteOf::PartsOfDelete(of)).await?;
-    let pieces = rewrite.pieces(ROWS);
-    let mut dense: Vec<usize> = (0..pieces.len()).collect();
-    if let Some(source) = rewrite.source(ROWS) {
-        // As it is written, so that indexes understand it.
-        let filter = squall_sql::format_expression(filter);
-        let find = format!("SELECT _part_index, _part_offset FROM {ROWS} AS {} WHERE {filter}", quoted(table));
-        let found =
-            positions(&session.with_stand_in(ROWS, source), &show::query(&find)?, pieces.len(), context).await?;
-        dense.clear();
-        for (part, rows) in found.into_iter().enumerate() {
-            if !rows.is_empty() && !rewrite.delete(part, rows) {
-                dense.push(part);
-            }
-        }
-    }
-    for part in dense {
-        let Some((source, target)) = pieces.get(part) else { continue };
-        write(&session.with_stand_in(ROWS, source.clone()), rest, &**target, context).await?;
-    }
-    drop(pieces);
-    run_blocking(move || rewrite.commit()).await
+    attempt.commit(rewrite).await
 }
 
 /// The numbers of rows that a query finds, by the numbers of their parts, of which there are so many.
@@ -374,17 +456,23 @@ pub(super) async fn rewrite_casts(
     if !description.table.engine().ends_with("MergeTree") {
         return Ok(());
     }
-    let rewrite = begin(session, database, table, &RewriteOf::Casts).await?;
-    write_all_anew(session, table, rewrite, context).await
+    let attempt = Attempt::within_statement(session, (database, table), false, context);
+    attempt.rewrite_with(&RewriteOf::Casts).await
 }
 
-/// Begins once no merge is at the same parts.
-pub(super) async fn begin(session: &Session, database: &str, table: &str, of: &RewriteOf) -> Result<Rewrite> {
+/// Begins to rewrite the parts that a mutation is about, or all, once no merge is at the same ones.
+pub(super) async fn begin(
+    session: &Session,
+    database: &str,
+    table: &str,
+    of: &RewriteOf,
+    fence: Option<&MutationFence>,
+) -> Result<Rewrite> {
     let databases = session.databases_of(database).clone();
     // What the background merges gives way, and comes again when the parts are chosen.
     let _hold = databases.hold_merges(database, table)?;
     for attempt in 0.. {
-        match databases.rewrite(database, table, of) {
+        match databases.rewrite(database, table, of, fence) {
             Err(error)
                 if matches!(error.code, ErrorCode::PART_IS_TEMPORARILY_LOCKED | ErrorCode::NO_SUCH_DATA_PART)
                     && attempt < MERGE_WAITS_MAX =>
@@ -395,131 +483,6 @@ pub(super) async fn begin(session: &Session, database: &str, table: &str, of: &R
         }
     }
     Err(Error::logical("a mutation that never began"))
-}
-
-fn check_assignment(
-    assignment: &Assignment,
-    columns: &[ColumnDescription],
-    keys: &[String],
-    is_checked: bool,
-) -> Result<()> {
-    let name = &assignment.column;
-    let Some(column) = columns.iter().find(|column| *column.name == **name) else {
-        let message = format!("There is no column {name} in table");
-        return Err(Error::new(ErrorCode::NO_SUCH_COLUMN_IN_TABLE, message));
-    };
-    if keys.iter().any(|key| key == name) {
-        let message = format!("Cannot UPDATE key column `{name}`");
-        return Err(Error::new(ErrorCode::CANNOT_UPDATE_COLUMN, message));
-    }
-    let kind = column.default.as_ref().map(|default| default.kind);
-    match kind {
-        Some(DefaultKind::Alias | DefaultKind::Ephemeral) => {
-            let message = format!("Cannot UPDATE column `{name}`, which is not stored");
-            Err(Error::new(ErrorCode::CANNOT_UPDATE_COLUMN, message))
-        }
-        Some(DefaultKind::Materialized) if is_checked => {
-            let message = format!("Cannot UPDATE materialized column `{name}`");
-            Err(Error::new(ErrorCode::CANNOT_UPDATE_COLUMN, message))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn parse(sql: &str) -> Result<ast::Expression> {
-    squall_sql::parse_expression(sql, &squall_sql::ParserLimits::default())
-        .map_err(|error| Error::new(ErrorCode::SYNTAX_ERROR, error.to_string()))
-}
-
-/// The name of a column's type in quotes.
-fn literal(column: &ColumnDescription) -> String {
-    Value::string(column.data_type.to_string()).to_string()
-}
-
-pub(super) fn quoted(name: &str) -> String {
-    squall_sql::format_expression(&ast::Expression::identifier(name))
-}
-
-/// A condition under which NULL is no.
-fn condition(filter: &ast::Expression) -> String {
-    format!("ifNull({}, 0) != 0", squall_sql::format_expression(filter))
-}
-
-/// The columns that parts have.
-pub(super) fn stored_columns(columns: &[ColumnDescription]) -> Vec<&ColumnDescription> {
-    let is_stored = |column: &&ColumnDescription| {
-        let kind = column.default.as_ref().map(|default| default.kind);
-        !matches!(kind, Some(DefaultKind::Alias | DefaultKind::Ephemeral))
-    };
-    columns.iter().filter(is_stored).collect()
-}
-
-/// The query over the rows of a piece that gives what stands for them: all stored columns in their order.
-fn query(mutation: &Mutation, columns: &[ColumnDescription], table: &str) -> Result<ast::Query> {
-    let stored = stored_columns(columns);
-    let from = format!("FROM {ROWS} AS {}", quoted(table));
-    let Some(assignments) = &mutation.assignments else {
-        let names: Vec<String> = stored.iter().map(|column| quoted(&column.name)).collect();
-        let kept =
-            mutation.filter.as_ref().map_or_else(|| "0".to_owned(), |filter| format!("NOT ({})", condition(filter)));
-        return show::query(&format!("SELECT {} {from} WHERE {kept}", names.join(", ")));
-    };
-    let of = |name: &str| assignments.iter().find(|assignment| *assignment.column == *name);
-    let value = |column: &&ColumnDescription| {
-        let name = quoted(&column.name);
-        let Some(assignment) = of(&column.name) else { return name };
-        let data_type = literal(column);
-        let new = format!("CAST({}, {data_type})", squall_sql::format_expression(&assignment.expression));
-        match &mutation.filter {
-            Some(filter) => {
-                format!("CAST(if({}, {new}, {name}), {data_type}) AS {}", condition(filter), unused(column))
-            }
-            None => format!("{new} AS {}", unused(column)),
-        }
-    };
-    // Under names of their own: an alias must not be what another column's new value refers to.
-    let values: Vec<String> = stored.iter().map(value).collect();
-    // Columns that are computed of changed ones follow them.
-    let depends = |column: &&&ColumnDescription| {
-        let default = column.default.as_ref().filter(|default| default.kind == DefaultKind::Materialized);
-        default.is_some_and(|default| {
-            of(&column.name).is_none()
-                && assignments
-                    .iter()
-                    .any(|assignment| squall_planner::names_column(&default.expression, &assignment.column))
-        })
-    };
-    if !stored.iter().any(|column| depends(&column)) {
-        return show::query(&format!("SELECT {} {from}", values.join(", ")));
-    }
-    let renamed = stored.iter().map(|column| match of(&column.name) {
-        Some(_) => format!("{} AS {}", unused(column), quoted(&column.name)),
-        None => quoted(&column.name),
-    });
-    let last = stored.iter().map(|column| match depends(&column) {
-        true => {
-            let default = column.default.as_ref().map_or("", |default| &*default.expression);
-            format!("CAST({default}, {})", literal(column))
-        }
-        false => quoted(&column.name),
-    });
-    show::query(&format!(
-        "SELECT {} FROM (SELECT {} FROM (SELECT {} {from}))",
-        last.collect::<Vec<_>>().join(", "),
-        renamed.collect::<Vec<_>>().join(", "),
-        values.join(", ")
-    ))
-}
-
-/// A name for a column's new value.
-fn unused(column: &ColumnDescription) -> String {
-    quoted(&format!("_new_{}", column.name))
-}
-
-/// A query that gives a row where a piece has one that is to change.
-fn probe(filter: &ast::Expression, table: &str) -> Result<ast::Query> {
-    let filter = squall_sql::format_expression(filter);
-    show::query(&format!("SELECT 1 FROM {ROWS} AS {} WHERE {filter} LIMIT 1", quoted(table)))
 }
 
 async fn has_rows(session: &Session, query: &ast::Query, context: &Arc<QueryContext>) -> Result<bool> {

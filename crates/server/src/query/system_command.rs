@@ -7,7 +7,7 @@ use squall_sql::ast::{self, SystemCommand};
 use squall_types::{Error, Result};
 
 use super::statement::{refuse_cluster, table_name};
-use super::{Answer, dictionary};
+use super::{Answer, dictionary, refresh};
 use crate::access::Privilege;
 use crate::session::Session;
 
@@ -79,6 +79,13 @@ pub(super) async fn run(session: &Session, statement: &ast::System, context: &Ar
         | SystemCommand::ReloadEmbeddedDictionaries
         | SystemCommand::ReloadFunctions
         | SystemCommand::ReloadModels => Ok(Answer::Done),
+        SystemCommand::StopViews
+        | SystemCommand::StartViews
+        | SystemCommand::RefreshView
+        | SystemCommand::StopView
+        | SystemCommand::StartView
+        | SystemCommand::CancelView
+        | SystemCommand::WaitView => refresh::run(session, statement, context).await,
         SystemCommand::FlushAsyncInsertQueue => {
             let named = statement.tables.iter().map(|name| table_name(session, name)).collect::<Result<Vec<_>>>()?;
             let is_meant = |database: &str, table: &str| {

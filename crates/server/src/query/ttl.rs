@@ -21,12 +21,7 @@ pub(super) async fn materialize(
     partition: Option<&PartitionSelector>,
     context: &Arc<QueryContext>,
 ) -> Result<()> {
-    let databases = session.databases_of(database).clone();
-    let description = databases.describe(database, table)?;
-    if !description.definition.is_some_and(|definition| definition.has_ttl()) {
-        let message = format!("Cannot MATERIALIZE TTL as there is no TTL set for table {database}.{table}");
-        return Err(Error::new(ErrorCode::INCORRECT_QUERY, message));
-    }
+    check(session, database, table)?;
     let selected = match partition {
         Some(partition) => Some(selection(session, database, table, partition, context).await?),
         None => None,
@@ -41,4 +36,17 @@ pub(super) async fn materialize(
     })
     .await
     .map(drop)
+}
+
+/// Refuses what has no TTL to apply.
+///
+/// # Errors
+/// `INCORRECT_QUERY`.
+pub(super) fn check(session: &Session, database: &str, table: &str) -> Result<()> {
+    let description = session.databases_of(database).describe(database, table)?;
+    if description.definition.is_some_and(|definition| definition.has_ttl()) {
+        return Ok(());
+    }
+    let message = format!("Cannot MATERIALIZE TTL as there is no TTL set for table {database}.{table}");
+    Err(Error::new(ErrorCode::INCORRECT_QUERY, message))
 }

@@ -453,8 +453,12 @@ pub fn create_table_query(row: &TableDescription, databases: &Databases, many_li
     let mut name_suffix = String::new();
     if let Some(view) = view {
         let (database, table) = view.target(row.table.database());
+        if let Some(refresh) = &view.refresh {
+            let line = if many_lines { '\n' } else { ' ' };
+            name_suffix = format!("{line}{}", squall_sql::format_refresh(refresh));
+        }
         if !view.has_inner_table() {
-            name_suffix = format!(" TO {}.{}", quote(database), quote(table));
+            name_suffix.push_str(&format!(" TO {}.{}", quote(database), quote(table)));
         } else if let Ok(inner) = databases.describe(database, table) {
             clauses = engine_clauses(&inner);
             if let Some(engine) = clauses.first_mut() {

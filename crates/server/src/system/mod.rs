@@ -31,6 +31,7 @@ mod stack_trace;
 mod table;
 mod user_processes;
 pub(crate) mod value;
+mod view_refreshes;
 mod viewer;
 
 use std::sync::{Arc, Weak};
@@ -99,6 +100,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         merges::merges(&server, Viewer::default()),
         asynchronous_inserts::asynchronous_inserts(&server, Viewer::default()),
         mutations::mutations(&server, Viewer::default()),
+        view_refreshes::view_refreshes(&server, Viewer::default()),
         backups::backups(&server),
         detached::detached_parts(&server, Viewer::default()),
         detached::detached_tables(&server, Viewer::default()),
@@ -149,6 +151,7 @@ pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
         "merges" => merges::merges(&server(), viewer()),
         "asynchronous_inserts" => asynchronous_inserts::asynchronous_inserts(&server(), viewer()),
         "mutations" => mutations::mutations(&server(), viewer()),
+        "view_refreshes" => view_refreshes::view_refreshes(&server(), viewer()),
         "parts_columns" => parts_columns::parts_columns(&server(), viewer()),
         "projections" => projections::projections(&server(), viewer()),
         "projection_parts" => projections::projection_parts(&server(), viewer()),

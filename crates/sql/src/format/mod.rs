@@ -10,7 +10,7 @@ mod statement;
 
 use crate::ast::{
     DataType, DataTypeArgument, Expression, Identifier, Literal, OnCluster, ProjectionDeclaration, ProjectionSelect,
-    Setting, SettingValue, Statement, TableName, TtlElement,
+    RefreshStrategy, Setting, SettingValue, Statement, TableName, TtlElement,
 };
 
 /// A statement over several lines, as ClickHouse's `formatQuery` lays it out.
@@ -53,6 +53,13 @@ pub fn format_ttl(element: &TtlElement) -> String {
 pub fn format_projection(projection: &ProjectionDeclaration, one_line: bool) -> String {
     let mut writer = Writer::new(one_line);
     writer.projection(projection);
+    writer.out
+}
+
+/// When a view is refreshed: `REFRESH EVERY | AFTER …`.
+pub fn format_refresh(strategy: &RefreshStrategy) -> String {
+    let mut writer = Writer::new(true);
+    writer.refresh(strategy);
     writer.out
 }
 

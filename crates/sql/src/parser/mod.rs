@@ -22,7 +22,7 @@ pub use script::{ScriptStatement, Terminator, next_statement};
 pub(crate) use system::is_system_keyword;
 
 use crate::ast::{
-    DataType, Expression, Identifier, OnCluster, ProjectionDeclaration, Setting, Span, Statement, TableName, TtlElement,
+    DataType, Expression, Identifier, OnCluster, ProjectionDeclaration, RefreshStrategy, Setting, Span, Statement, TableName, TtlElement,
 };
 use crate::error::{SYNTAX_ERROR, SyntaxError, TOO_DEEP_AST, TOO_DEEP_RECURSION, TOO_SLOW_PARSING, line_and_column};
 use crate::keyword::Keyword as K;
@@ -179,6 +179,22 @@ pub fn parse_projection(
         let projection = parser.projection_declaration()?;
         parser.end_of_query()?;
         Ok(projection)
+    })
+}
+
+/// Parses when a view is refreshed: `[REFRESH] EVERY | AFTER …`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_refresh(
+    text: &(impl AsRef<[u8]> + ?Sized),
+    limits: &ParserLimits,
+) -> Result<RefreshStrategy, SyntaxError> {
+    entry(text.as_ref(), limits, |parser| {
+        parser.keyword(K::REFRESH);
+        let strategy = parser.refresh_strategy()?;
+        parser.end_of_query()?;
+        Ok(strategy)
     })
 }
 

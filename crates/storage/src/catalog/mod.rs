@@ -6,9 +6,11 @@ mod deletions;
 mod from_backup;
 mod insert_records;
 mod lake_value;
+mod mutations;
 mod opening;
 mod part_records;
 mod parts;
+mod refreshes;
 mod reserve;
 mod schema;
 mod stored;
@@ -37,6 +39,7 @@ use table_records::{alter_table, drop_table, end_parts, insert_database, insert_
 pub(crate) use deletions::{NewDeletion, SeenDeletion, StoredDeletion};
 pub(crate) use from_backup::{NewTable, RestoredRecords};
 pub(crate) use part_records::{ColumnStatistics, NewPart};
+pub use refreshes::RefreshRecord;
 pub(crate) use parts::{InsertMark, InsertedParts, PartExchange};
 use stored::StoredDatabase;
 pub(crate) use stored::{StoredPart, StoredTable};
@@ -123,8 +126,10 @@ impl Catalog {
     /// Where the catalog cannot be read. What a table's definition says is the table's own matter.
     pub(crate) fn load(&self) -> Result<(Vec<StoredDatabase>, Vec<StoredTable>)> {
         let mut state = self.state.lock();
-        let (databases, tables) = load(&state.connection).map_err(|error| catalog_error(&error))?;
-        for table in &tables {
+        let (databases, mut tables) = load(&state.connection).map_err(|error| catalog_error(&error))?;
+        let mut mutations = mutations::load(&state.connection).map_err(|error| catalog_error(&error))?;
+        for table in &mut tables {
+            table.mutations = mutations.remove(&table.id).unwrap_or_default();
             let Ok(columns) = table.record.columns() else { continue };
             let stored = stored_schema(&columns);
             let fields = table.record.stored_fields(&stored);

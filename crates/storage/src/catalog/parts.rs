@@ -8,11 +8,13 @@ use parking_lot::Mutex;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::change::Change;
+use super::mutations::{advance, was_killed};
 use super::deletions::{NewDeletion, SeenDeletion, insert_deletion};
 use super::insert_records::{forget_inserts, mark_insert};
 use super::part_records::{TableTotals, forget_files, insert_part, remove_part, schedule_deletion, write_totals};
 use super::{Catalog, NewPart, State, catalog_error, commit_error};
 use crate::disk::Disk;
+use crate::mutation::MutationStep;
 
 /// Files that are gone and still scheduled for deletion; then they are forgotten together.
 const REMOVED_FILES_MAX: usize = if cfg!(test) { 2 } else { 64 };
@@ -62,6 +64,8 @@ pub(crate) struct PartExchange<'a> {
     pub(crate) deletions: &'a [NewDeletion],
     /// Further files, named from the folder of data on, that nobody needs after it.
     pub(crate) needless_files: &'a [String],
+    /// The command of a mutation that does this.
+    pub(crate) step: Option<MutationStep>,
 }
 
 impl Catalog {
@@ -87,7 +91,8 @@ impl Catalog {
     /// parts stays in the catalog but that their files may be removed.
     ///
     /// # Errors
-    /// `TABLE_IS_DROPPED`, `NO_SUCH_DATA_PART` where one of the parts is gone meanwhile.
+    /// `TABLE_IS_DROPPED`, `NO_SUCH_DATA_PART` where one of the parts is gone meanwhile, `QUERY_WAS_CANCELLED` where the mutation whose step
+    /// it is was killed.
     pub(crate) fn exchange_parts(&self, exchanges: &[(i64, PartExchange<'_>)], publish: impl FnOnce()) -> Result<()> {
         let removed = self.take_removed_files();
         let mut state = self.state.lock();
@@ -106,7 +111,7 @@ impl Catalog {
                     let seen = exchange.seen.get(at).cloned().unwrap_or_default();
                     if !remove_part(&mut change, *table_id, table, name, &seen)? {
                         // The transaction is dropped, which undoes it.
-                        return Ok(Err(name.clone()));
+                        return Ok(Err(no_such_part(name)));
                     }
                 }
                 if exchange.new.is_empty() && exchange.deletions.is_empty() {
@@ -125,7 +130,7 @@ impl Catalog {
                 change.made.extend(made.map(|made| format!("{made}:{table_id}")));
                 for deletion in exchange.deletions {
                     if !insert_deletion(&mut change, *table_id, deletion)? {
-                        return Ok(Err(deletion.part.clone()));
+                        return Ok(Err(no_such_part(&deletion.part)));
                     }
                 }
                 for part in exchange.new {
@@ -135,6 +140,11 @@ impl Catalog {
                     schedule_deletion(&change.transaction, -1, path)?;
                 }
                 write_totals(&change.transaction, *table_id, table)?;
+                if let Some(step) = exchange.step
+                    && !advance(&change.transaction, *table_id, step)?
+                {
+                    return Ok(Err(was_killed()));
+                }
             }
             forget_files(&change.transaction, &removed)?;
             change.expire_snapshots()?;
@@ -147,7 +157,7 @@ impl Catalog {
                 publish();
                 Ok(())
             }
-            Err(name) => Err(Error::new(ErrorCode::NO_SUCH_DATA_PART, format!("No part {name} in committed state"))),
+            Err(error) => Err(error),
         }
     }
 
@@ -171,6 +181,10 @@ impl Catalog {
         }
         paths.iter().filter_map(|path| self.relative(path)).collect()
     }
+}
+
+fn no_such_part(name: &str) -> Error {
+    Error::new(ErrorCode::NO_SUCH_DATA_PART, format!("No part {name} in committed state"))
 }
 
 pub(super) fn table_is_dropped() -> Error {

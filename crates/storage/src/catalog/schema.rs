@@ -5,10 +5,10 @@
 pub(super) const DUCKLAKE_VERSION: &str = "1.0";
 /// The version of what is on disk: of Squall's own tables and of its parts' files, in `ducklake_metadata` under `squall_version`. A server reads
 /// this and every earlier one, and refuses later ones. docs/upgrades.md is the promise.
-pub(super) const SQUALL_VERSION: u32 = 8;
+pub(super) const SQUALL_VERSION: u32 = 9;
 /// What brings a catalog of each version to the next, from version 1 on.
 pub(super) const UPGRADES: &[&str] =
-    &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE, TABLE_SCHEMAS, INSERTS, TTL, PROJECTIONS];
+    &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE, TABLE_SCHEMAS, INSERTS, TTL, PROJECTIONS, MUTATIONS];
 
 /// DuckLake's tables. Columns, their order and their types are the specification's.
 pub(super) const DUCKLAKE: &str = r#"
@@ -129,3 +129,12 @@ pub(super) const TTL: &str = "ALTER TABLE squall_column ADD COLUMN ttl VARCHAR";
 /// Since version 8: projections are keys of the kind 'projection', and parts that have some say so in their descriptions, which earlier servers
 /// cannot read.
 pub(super) const PROJECTIONS: &str = "";
+
+/// Since version 9: mutations that go on in the background, and the last that are done. `version` is the first block that one is not about,
+/// `excluded` the blocks before it that it is not about either. Views may be refreshable, which
+/// earlier servers do not know, and the last refresh of each is kept.
+pub(super) const MUTATIONS: &str = "
+CREATE TABLE squall_mutation (table_id BIGINT NOT NULL, version BIGINT NOT NULL, excluded VARCHAR NOT NULL, command_order VARCHAR NOT NULL,
+    commands_done BIGINT NOT NULL, created BIGINT NOT NULL, finished BIGINT, PRIMARY KEY (table_id, version));
+CREATE TABLE squall_refresh (table_id BIGINT PRIMARY KEY, completed BIGINT NOT NULL, succeeded BIGINT, duration_ms BIGINT);
+";

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::deletions::StoredDeletion;
 use crate::fields::FieldRecord;
+use crate::mutation::StoredMutation;
 use crate::table_record::{ColumnRecord, ConstraintRecord, IndexRecord, ProjectionRecord, TableRecord};
 
 /// A database as the catalog keeps it.
@@ -31,6 +32,8 @@ pub(crate) struct StoredTable {
     pub(crate) parts: Vec<StoredPart>,
     /// The schemas that it has and had, by their numbers; none of one that was never written to.
     pub(crate) schemas: Vec<(i64, Vec<FieldRecord>)>,
+    /// Its mutations, which the caller reads.
+    pub(crate) mutations: Vec<StoredMutation>,
 }
 
 /// A part as the catalog keeps it.
@@ -83,7 +86,8 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                 ..TableRecord::default()
             };
             let (id, database_id, is_detached) = (row.get(0)?, row.get(2)?, row.get(8)?);
-            Ok(StoredTable { id, database_id, record, is_detached, parts: Vec::new(), schemas: Vec::new() })
+            let (parts, schemas, mutations) = Default::default();
+            Ok(StoredTable { id, database_id, record, is_detached, parts, schemas, mutations })
         })?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     let mut columns = connection.prepare(

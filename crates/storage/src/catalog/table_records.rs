@@ -373,6 +373,8 @@ pub(super) fn drop_table(change: &mut Change, table: i64) -> rusqlite::Result<()
         "squall_detached_table",
         "squall_table_beside_lake",
         "squall_insert",
+        "squall_mutation",
+        "squall_refresh",
     ] {
         change.transaction.execute(&format!("DELETE FROM {own_table} WHERE table_id = ?1"), params![table])?;
     }

@@ -157,7 +157,8 @@ impl Store {
         };
         let ids = self.catalog.create_tables(database_id, &[(&record.table, &identity)], None)?;
         let Some(id) = ids.first().copied() else { return Err(Error::logical("a table without a number")) };
-        Ok(Some(StoredTable { id, database_id, record, is_detached: false, parts: Vec::new(), schemas: Vec::new() }))
+        let (parts, schemas, mutations) = Default::default();
+        Ok(Some(StoredTable { id, database_id, record, is_detached: false, parts, schemas, mutations }))
     }
 
     fn restore_parts(&self, table: StoredTable, found: Vec<Found>, restored: &mut Restored) -> Result<()> {

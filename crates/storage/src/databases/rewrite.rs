@@ -11,6 +11,7 @@ use crate::external_table::TEMPORARY_DATABASE;
 use crate::identity::TableName;
 use crate::memory::RowRewriting;
 use crate::merge_tree::{PartRewriting, PartSelection};
+use crate::mutation::{MutationFence, MutationStep};
 use crate::table::Table;
 
 /// Which rows of a table are rewritten.
@@ -65,6 +66,14 @@ impl Rewrite {
         }
     }
 
+    /// The names of the parts that [`pieces`](Self::pieces) are of; of rows in memory none.
+    pub fn part_names(&self) -> Vec<Arc<str>> {
+        match &self.work {
+            Work::Parts(parts) => parts.names(),
+            Work::Rows(_) => Vec::new(),
+        }
+    }
+
     /// The rows of all parts as one table, under a name that is no other table's: `_part_index` and `_part_offset` tell where each is. `None`
     /// where the rows are in no parts.
     pub fn source(&self, name: &str) -> Option<Arc<dyn Table>> {
@@ -83,25 +92,31 @@ impl Rewrite {
         }
     }
 
-    /// Makes what was written the table's, all at once. Waits for the disk.
+    /// Makes what was written the table's, all at once, with a step of the mutation that it is of. Waits for the disk.
     ///
     /// # Errors
-    /// Where what was read has gone meanwhile, and where the catalog cannot be written.
-    pub fn commit(self) -> Result<()> {
+    /// Where what was read has gone meanwhile, where the mutation was killed, and where the catalog cannot be written.
+    pub fn commit(self, step: Option<MutationStep>) -> Result<()> {
         match self.work {
-            Work::Parts(parts) => parts.commit(),
+            Work::Parts(parts) => parts.commit(step),
             Work::Rows(rows) => rows.commit(),
         }
     }
 }
 
 impl Databases {
-    /// Begins to rewrite a table's rows.
+    /// Begins to rewrite a table's rows: of the parts that a mutation is about, where there is one.
     ///
     /// # Errors
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`; `PART_IS_TEMPORARILY_LOCKED` where parts are being merged or rewritten;
     /// `NOT_IMPLEMENTED` for tables whose rows do not change.
-    pub fn rewrite(&self, database: &str, table: &str, of: &RewriteOf) -> Result<Rewrite> {
+    pub fn rewrite(
+        &self,
+        database: &str,
+        table: &str,
+        of: &RewriteOf,
+        fence: Option<&MutationFence>,
+    ) -> Result<Rewrite> {
         let entry = find(&self.state.load(), database, table)?.clone();
         let refused = || {
             let message = format!("Mutations are not supported by storage {}", entry.table().engine());
@@ -110,12 +125,12 @@ impl Databases {
         let work = match &entry.engine {
             Engine::MergeTree(table) if table.identity().definition.engine.ends_with("MergeTree") => {
                 Work::Parts(match of {
-                    RewriteOf::Parts(selection) => table.rewrite(selection)?,
-                    RewriteOf::PartsOfDelete(selection) => table.rewrite_for_delete(selection)?,
-                    RewriteOf::Deleted(selection) => table.rewrite_deleted(selection)?,
+                    RewriteOf::Parts(selection) => table.rewrite(selection, fence)?,
+                    RewriteOf::PartsOfDelete(selection) => table.rewrite_for_delete(selection, fence)?,
+                    RewriteOf::Deleted(selection) => table.rewrite_deleted(selection, fence)?,
                     RewriteOf::Casts => table.rewrite_casts()?,
-                    RewriteOf::Index { parts, name, clears } => table.rewrite_index(parts, name, *clears)?,
-                    RewriteOf::Projection { parts, name, clears } => table.rewrite_projection(parts, name, *clears)?,
+                    RewriteOf::Index { parts, name, clears } => table.rewrite_index(parts, name, *clears, fence)?,
+                    RewriteOf::Projection { parts, name, clears } => table.rewrite_projection(parts, name, *clears, fence)?,
                 })
             }
             Engine::Memory(stored, rows) if &*stored.identity.definition.engine == "Memory" => {

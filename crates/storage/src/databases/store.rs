@@ -68,7 +68,9 @@ impl Store {
             let failure = error.context(format!("Table {name} cannot be opened"));
             Engine::Broken(Arc::new(BrokenTable { id: table.id, record: table.record, failure }))
         });
-        Entry { name, engine }
+        let entry = Entry { name, engine };
+        entry.parts().into_iter().for_each(|parts| parts.resume_mutations(&table.mutations));
+        entry
     }
 
     pub(super) fn engine(

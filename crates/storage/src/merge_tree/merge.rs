@@ -22,6 +22,7 @@ use super::ttl_range::TtlWork;
 use super::ttl_selection::{Expiring, select_due, select_expired};
 use super::{MergeTree, PartSet, live_rows};
 use crate::catalog::{NewDeletion, PartExchange, SeenDeletion};
+use crate::mutation::MutationStep;
 use crate::part_event::{PartEvent, PartEventKind};
 use crate::table::{Claim, InsertWriter, Insertion, Morsel, PartMerge, PartWork, TableScan};
 
@@ -134,7 +135,10 @@ impl MergeTree {
             let other = PartName::parse(&part.file.name);
             other.is_some_and(|other| name.covers(&other) || name.overlaps(&other)) && !names.contains(&part.file.name)
         };
+        let are_apart =
+            |pair: &[PartName]| matches!(pair, [left, right] if obstacles.are_apart(left, right));
         if obstacles.has_between(&name.partition_id, name.first_block, name.last_block)
+            || parsed.iter().any(|names| names.windows(2).any(are_apart))
             || self.parts.load().parts.iter().any(is_between)
         {
             return Err(locked(format!("Parts between those of {name} are not merged with them")));
@@ -196,6 +200,7 @@ impl MergeTree {
             let follows = last.is_some_and(|last| {
                 last.partition_id == name.partition_id
                     && !obstacles.has_between(&name.partition_id, last.last_block, name.first_block)
+                    && !obstacles.are_apart(last, name)
             });
             last = None;
             if obstacles.is_locked(&part.file.name) || part.failure().is_some() {
@@ -426,13 +431,28 @@ impl MergeTree {
         deleted: &[(Arc<Part>, Arc<Deletion>)],
         seen: &Deletions,
     ) -> Result<()> {
+        self.replace_in_step((old, new), needless, deleted, seen, None)
+    }
+
+    /// The same as a step of a mutation, where it is one.
+    ///
+    /// # Errors
+    /// As [`replace_and_delete`](Self::replace_and_delete); `QUERY_WAS_CANCELLED` where the mutation was killed.
+    pub(super) fn replace_in_step(
+        &self,
+        (old, new): (&[Arc<Part>], &[Arc<Part>]),
+        needless: &[String],
+        deleted: &[(Arc<Part>, Arc<Deletion>)],
+        seen: &Deletions,
+        step: Option<MutationStep>,
+    ) -> Result<()> {
         let recorded: Vec<_> = new.iter().map(|part| new_part(part)).collect();
         let names: Vec<Arc<str>> = old.iter().map(|part| part.file.name.clone()).collect();
         let deletions: Vec<NewDeletion> =
             deleted.iter().filter_map(|(part, deletion)| deletion_record(part, deletion, seen)).collect();
         let seen: Vec<SeenDeletion> = old.iter().map(|part| seen.seen(&part.file.name)).collect();
         let exchange =
-            PartExchange { old: &names, seen: &seen, new: &recorded, deletions: &deletions, needless_files: needless };
+            PartExchange { old: &names, seen: &seen, new: &recorded, deletions: &deletions, needless_files: needless, step };
         let publish = || self.show_exchange(old, new, deleted);
         self.catalog.exchange_parts(&[(self.table_id, exchange)], publish).inspect_err(|error| {
             if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {

@@ -11,7 +11,9 @@ use squall_runtime::CurrentMetric;
 use squall_runtime::current_metrics::MetricGuard;
 use squall_types::{Error, ErrorCode, Result};
 
+use super::part_name::PartName;
 use super::ttl_range::TtlWork;
+use crate::mutation::MutationFence;
 
 /// How long after a failure background merges of the size that failed are not tried again: doubled with each further failure.
 const BACKOFF_MIN: Duration = Duration::from_secs(2);
@@ -36,6 +38,8 @@ struct State {
     /// Blocks that have a number and are not visible yet: no merge may reach over one, as its name would say that it holds it.
     pending: BTreeSet<(Arc<str>, u64)>,
     next_block: u64,
+    /// Mutations that are not done.
+    fences: Vec<Arc<MutationFence>>,
     /// Statements that want no background merge to begin or to go on.
     holds: usize,
     /// `SYSTEM STOP MERGES`.
@@ -74,6 +78,36 @@ impl MergeControl {
         BlockClaim { control: self.clone(), partition_id: partition_id.clone(), block }
     }
 
+    /// A mutation begins, which is about all blocks so far but for those that are on their way and not visible yet.
+    pub(super) fn fence(&self, is_visible: impl Fn(&(Arc<str>, u64)) -> bool) -> Arc<MutationFence> {
+        let mut state = self.state.lock();
+        let excluded = state.pending.iter().filter(|block| !is_visible(block)).map(|(_, block)| *block).collect();
+        let fence = Arc::new(MutationFence { version: state.next_block, excluded });
+        state.next_block += 1;
+        state.fences.push(fence.clone());
+        drop(state);
+        self.note_change();
+        fence
+    }
+
+    /// Takes up a mutation again that is not done.
+    pub(super) fn resume(&self, fence: &Arc<MutationFence>) {
+        self.state.lock().fences.push(fence.clone());
+        self.note_change();
+    }
+
+    /// A mutation is done, or killed.
+    pub(super) fn unfence(&self, version: u64) {
+        self.state.lock().fences.retain(|fence| fence.version != version);
+        self.note_change();
+    }
+
+    /// Blocks from now on have higher numbers.
+    pub(super) fn pass_block(&self, block: u64) {
+        let mut state = self.state.lock();
+        state.next_block = state.next_block.max(block + 1);
+    }
+
     /// Notes that parts have come or gone.
     pub(super) fn note_change(&self) {
         self.changes.fetch_add(1, Ordering::Release);
@@ -83,7 +117,7 @@ impl MergeControl {
     /// block that is pending no more by then is among them.
     pub(super) fn obstacles(&self) -> Obstacles {
         let state = self.state.lock();
-        Obstacles { locked: state.locked.clone(), pending: state.pending.clone() }
+        Obstacles { locked: state.locked.clone(), pending: state.pending.clone(), fences: state.fences.clone() }
     }
 
     /// Locks parts.
@@ -199,9 +233,15 @@ impl MergeControl {
 pub(super) struct Obstacles {
     locked: HashSet<Arc<str>>,
     pending: BTreeSet<(Arc<str>, u64)>,
+    fences: Vec<Arc<MutationFence>>,
 }
 
 impl Obstacles {
+    /// Whether a mutation that is not done is about only one of two parts.
+    pub(super) fn are_apart(&self, left: &PartName, right: &PartName) -> bool {
+        self.fences.iter().any(|fence| fence.covers_name(left) != fence.covers_name(right))
+    }
+
     pub(super) fn is_locked(&self, part: &Arc<str>) -> bool {
         self.locked.contains(part)
     }

@@ -26,6 +26,7 @@ mod merge_rule;
 mod merge_selection;
 mod merged_part;
 mod merged_rows;
+mod mutations;
 mod origin;
 mod packing;
 mod parquet_layout;
@@ -483,6 +484,12 @@ impl MergeTree {
     fn merged_projections(&self) -> &[Arc<Projection>] {
         let loses = self.rule.is_some() && self.settings.deduplicate_merge_projection_mode == ProjectionMode::Drop;
         if loses { &[] } else { &self.projections }
+    }
+
+    /// The files beside the parts that name deleted rows.
+    #[cfg(test)]
+    pub(crate) fn deletion_files(&self) -> Vec<PathBuf> {
+        self.parts.load().deletions.paths().cloned().collect()
     }
 
     /// The table has another name: parts that are made from now on tell it.

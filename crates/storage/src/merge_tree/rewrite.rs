@@ -16,6 +16,7 @@ use super::part_writer::{PartExtras, UnwrittenPart};
 use super::settings::ProjectionMode;
 use super::{MergeTree, MergeTreeTable, PartSelection, PartSet};
 use crate::identity::TableName;
+use crate::mutation::{MutationFence, MutationStep};
 use crate::part_event::PartEventKind;
 use crate::table::{InsertWriter, Insertion, ScanRequest, Table, TableScan};
 
@@ -23,6 +24,9 @@ use crate::table::{InsertWriter, Insertion, ScanRequest, Table, TableScan};
 const CRUMB_ROWS: u64 = 256;
 /// So many runs of deleted rows do not matter.
 const RUNS_ALWAYS: u64 = 256;
+
+/// Which parts a mutation is about; any where there is none.
+type Fence<'a> = Option<&'a MutationFence>;
 
 /// For each part that a query was run over, the new one; nothing where no row is left of it.
 type Written = Vec<(Arc<Part>, Option<UnwrittenPart>)>;
@@ -46,16 +50,16 @@ impl MergeTree {
     ///
     /// # Errors
     /// `PART_IS_TEMPORARILY_LOCKED` where one of them is being merged or rewritten, and where one cannot be read.
-    pub(crate) fn rewrite(self: &Arc<Self>, selection: &PartSelection) -> Result<PartRewriting> {
+    pub(crate) fn rewrite(self: &Arc<Self>, selection: &PartSelection, fence: Fence<'_>) -> Result<PartRewriting> {
         let names = self.selected(selection)?;
-        self.rewrite_parts(&names)
+        self.rewrite_parts(&names, fence)
     }
 
     /// The same for DELETE FROM, where the table says what becomes of projections.
     ///
     /// # Errors
     /// As [`rewrite`](Self::rewrite); `SUPPORT_IS_DISABLED` where the table has projections and says nothing else.
-    pub(crate) fn rewrite_for_delete(self: &Arc<Self>, selection: &PartSelection) -> Result<PartRewriting> {
+    pub(crate) fn rewrite_for_delete(self: &Arc<Self>, selection: &PartSelection, fence: Fence<'_>) -> Result<PartRewriting> {
         let mode = self.settings.lightweight_mutation_projection_mode;
         if mode == ProjectionMode::Throw && !self.projections.is_empty() {
             let record = self.record.load();
@@ -67,7 +71,7 @@ impl MergeTree {
             );
             return Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, message));
         }
-        let mut rewriting = self.rewrite(selection)?;
+        let mut rewriting = self.rewrite(selection, fence)?;
         if mode == ProjectionMode::Drop {
             rewriting.extras.projections.clear();
         }
@@ -78,11 +82,11 @@ impl MergeTree {
     ///
     /// # Errors
     /// As [`rewrite`](Self::rewrite).
-    pub(crate) fn rewrite_deleted(self: &Arc<Self>, selection: &PartSelection) -> Result<PartRewriting> {
+    pub(crate) fn rewrite_deleted(self: &Arc<Self>, selection: &PartSelection, fence: Fence<'_>) -> Result<PartRewriting> {
         let mut names = self.selected(selection)?;
         let deletions = self.parts.load().deletions.clone();
         names.retain(|name| deletions.of(name).is_some());
-        self.rewrite_parts(&names)
+        self.rewrite_parts(&names, fence)
     }
 
     /// Begins to rewrite parts whose columns were of other types when they were written, in which readers of the lake do not find them.
@@ -99,7 +103,7 @@ impl MergeTree {
         };
         let parts = self.parts.load();
         let names: Vec<Arc<str>> = parts.parts.iter().filter(is_cast).map(|part| part.file.name.clone()).collect();
-        self.rewrite_parts(&names)
+        self.rewrite_parts(&names, None)
     }
 
     /// Begins to rewrite those of the parts that a clause names which lack a skip index, or which have one that they are to lose.
@@ -111,6 +115,7 @@ impl MergeTree {
         selection: &PartSelection,
         name: &str,
         clears: bool,
+        fence: Fence<'_>,
     ) -> Result<PartRewriting> {
         let Some(index) = self.indices.iter().find(|index| *index.name == *name) else {
             return Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Unknown index: {name}")));
@@ -120,7 +125,7 @@ impl MergeTree {
         let parts = self.parts_named(&selected)?;
         let names: Vec<Arc<str>> =
             parts.iter().filter(|part| has(part) == clears).map(|part| part.file.name.clone()).collect();
-        let mut rewriting = self.rewrite_parts(&names)?;
+        let mut rewriting = self.rewrite_parts(&names, fence)?;
         if clears {
             rewriting.extras.indices.retain(|known| known.name != index.name);
         }
@@ -136,6 +141,7 @@ impl MergeTree {
         selection: &PartSelection,
         name: &str,
         clears: bool,
+        fence: Fence<'_>,
     ) -> Result<PartRewriting> {
         let Some(projection) = self.projections.iter().find(|projection| *projection.bound.name == *name) else {
             let message = format!("There is no projection {name} in table");
@@ -145,16 +151,18 @@ impl MergeTree {
         let has = |part: &Part| part.description.projections.iter().any(|known| known.identity == projection.identity);
         let names: Vec<Arc<str>> =
             parts.iter().filter(|part| has(part) == clears).map(|part| part.file.name.clone()).collect();
-        let mut rewriting = self.rewrite_parts(&names)?;
+        let mut rewriting = self.rewrite_parts(&names, fence)?;
         if clears {
             rewriting.extras.projections.retain(|known| known.bound.name != projection.bound.name);
         }
         Ok(rewriting)
     }
 
-    fn rewrite_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<PartRewriting> {
-        let lock = Arc::new(self.merging.lock(names)?);
-        let parts = self.parts_named(names)?;
+    fn rewrite_parts(self: &Arc<Self>, names: &[Arc<str>], fence: Fence<'_>) -> Result<PartRewriting> {
+        let is_meant = |name: &&Arc<str>| fence.is_none_or(|fence| fence.covers(name));
+        let names: Vec<Arc<str>> = names.iter().filter(is_meant).cloned().collect();
+        let lock = Arc::new(self.merging.lock(&names)?);
+        let parts = self.parts_named(&names)?;
         let seen = self.parts.load().deletions.clone();
         self.check_known(&parts)?;
         if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
@@ -194,6 +202,11 @@ impl PartRewriting {
         is_sparse
     }
 
+    /// The names of the parts, as [`pieces`](Self::pieces) has them.
+    pub(crate) fn names(&self) -> Vec<Arc<str>> {
+        self.parts.iter().map(|part| part.file.name.clone()).collect()
+    }
+
     /// The parts, each as a table to read and one to write what becomes of it.
     pub(crate) fn pieces(&self, name: &Arc<TableName>) -> Vec<(Arc<dyn Table>, Arc<dyn Table>)> {
         let piece = |part: &Arc<Part>| {
@@ -216,12 +229,13 @@ impl PartRewriting {
     /// Puts what was written in the place of the parts that it was made of. Waits for the disk.
     ///
     /// # Errors
-    /// `NO_SUCH_DATA_PART` where one of them was dropped meanwhile, and where the catalog cannot be written.
-    pub(crate) fn commit(self) -> Result<()> {
+    /// `NO_SUCH_DATA_PART` where one of them was dropped meanwhile, `QUERY_WAS_CANCELLED` where the mutation whose step it is was killed, and
+    /// where the catalog cannot be written.
+    pub(crate) fn commit(self, step: Option<MutationStep>) -> Result<()> {
         let done = std::mem::take(&mut *self.done.lock());
         let Self { table, deleted, seen, lock: _lock, .. } = self;
         if done.is_empty() && deleted.is_empty() {
-            return Ok(());
+            return step.map_or(Ok(()), |step| table.note_mutation_step(step));
         }
         let written = |(part, rows): (Arc<Part>, DeletedRows)| {
             let deletion = table.directory.write_deletion(rows, &part.file.path)?;
@@ -230,7 +244,8 @@ impl PartRewriting {
         let deleted = deleted.into_iter().map(written).collect::<Result<Vec<_>>>()?;
         let (old, new): (Vec<_>, Vec<_>) = done.into_iter().unzip();
         let new: Vec<Arc<Part>> = new.into_iter().flatten().map(|unwritten| unwritten.part).collect();
-        table.replace_and_delete(&old, &new, &[], &deleted, &seen)?;
+        table.replace_in_step((&old, &new), &[], &deleted, &seen, step)?;
+        step.into_iter().for_each(|step| table.unfence_after(step));
         new.iter().for_each(|part| table.note_part(part, PartEventKind::MutatePart));
         Ok(())
     }

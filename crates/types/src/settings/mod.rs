@@ -695,7 +695,7 @@ settings! {
     alter_partition_verbose_result: bool as Bool = "0", "Whether FREEZE and UNFREEZE answer with the parts that they were about.";
     allow_suspicious_ttl_expressions: bool as Bool = "0", "Whether a TTL may be of no column, or of functions that are not deterministic.";
     materialize_ttl_after_modify: bool as Bool = "1", "Whether ALTER TABLE … MODIFY TTL is applied to the parts that are there.";
-    mutations_sync: u64 as UInt64 = "0", "Accepted for compatibility: there are no mutations that go on in the background.";
+    mutations_sync: u64 as UInt64 = "0", "Whether ALTER TABLE … UPDATE and DELETE, and other mutations, return when they are done (1 and 2), or once they are recorded and go on in the background (0).";
 }
 
 #[cfg(test)]

@@ -4,20 +4,17 @@
 //! The catalog is the one thing that is not taken apart: its transactions are SQLite's with `synchronous = FULL`, which either are on disk or
 //! never were. It lives in memory, outlasts every crash, and the machine may crash right before and right after each of its commits.
 
+mod rows;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, OpenFlags};
-use squall_planner::{
-    Alteration, ColumnDefault, ColumnDescription, DefaultKind, Expression, KeyExpression, TableDefinition,
-};
-use squall_runtime::block_on;
-use squall_types::{Block, Column, DataType, ErrorCode, Result, Schema};
+use squall_types::{DataType, ErrorCode, Result};
 
+use super::entry::find;
 use super::store::Store;
 use super::{Databases, PartCommand, RewriteOf};
 use crate::catalog::Catalog;
@@ -28,7 +25,8 @@ use crate::disk::fake::{FakeDisk, Random};
 use crate::identity::TableName;
 use crate::key_binding::KeyBinding;
 use crate::merge_tree::PartSelection;
-use crate::table::{Claim, PartWork, ScanRequest, SkipIndexUse, Table, TableScan};
+use crate::mutation::MutationOrder;
+use rows::{alter, definition, delete, insert, merge, mutate, name_deleted, ordered, pieces, run};
 
 const DATA: &str = "/data";
 const TABLES: [&str; 3] = ["a", "b", "c"];
@@ -48,6 +46,16 @@ struct Model {
     tables: BTreeMap<String, (Pieces, Pieces)>,
     /// Tables that are detached permanently.
     detached: BTreeMap<String, (Pieces, Pieces)>,
+    /// For each table what the mutations delete that are ordered and not done, in their order.
+    ordered: BTreeMap<String, Vec<Pieces>>,
+}
+
+impl Model {
+    /// Pieces that leave a table are no mutation's any more, also where they come back.
+    fn forget_ordered(&mut self, table: &str, is_gone: impl Fn(&(u64, u64)) -> bool) {
+        let ordered = self.ordered.get_mut(table).into_iter().flatten();
+        ordered.for_each(|pieces| pieces.retain(|piece| !is_gone(piece)));
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -74,6 +82,12 @@ enum Step {
     Alter(&'static str),
     /// Every third insert is deleted.
     Delete(&'static str),
+    /// Every fourth insert is deleted by naming its rows beside the parts, where that will do.
+    NameDeleted(&'static str),
+    /// A mutation is ordered that deletes every other insert of those that are there.
+    Order(&'static str),
+    /// The first mutation that is ordered is carried out.
+    Mutate(&'static str),
     Restart,
 }
 
@@ -82,12 +96,20 @@ impl Step {
         let mut table = || TABLES[random.below(3) as usize];
         let (table, other) = (table(), table());
         let partition = random.below(2);
-        match random.below(52) {
+        match random.below(66) {
             // Mutations and other merges wait for merges of their parts.
             42..52 => match Self::any(random, number) {
-                alone @ (Self::Delete(_) | Self::Merge(..) | Self::Expire(..) | Self::During(_)) => alone,
+                alone @ (Self::Delete(_)
+                | Self::NameDeleted(_)
+                | Self::Mutate(_)
+                | Self::Merge(..)
+                | Self::Expire(..)
+                | Self::During(_)) => alone,
                 step => Self::During(Box::new(step)),
             },
+            52..57 => Self::NameDeleted(table),
+            57..60 => Self::Order(table),
+            60..66 => Self::Mutate(table),
             0..4 => Self::Create(table),
             4 => Self::Drop(table),
             5 => Self::Truncate(table),
@@ -109,12 +131,16 @@ impl Step {
     }
 
     /// The step, or another one where it is about parts of tables that may differ by now.
-    fn among(self, altered: &BTreeSet<String>) -> Self {
+    fn among(self, altered: &BTreeSet<String>, model: &Model) -> Self {
         match self {
+            // Parts on both sides of a mutation do not become one: not all of them expire together.
+            Self::Expire(table, _) if model.ordered.get(table).is_some_and(|ordered| !ordered.is_empty()) => {
+                Self::Restart
+            }
             Self::Move(from, to, _) if from != to && [from, to].iter().any(|table| altered.contains(*table)) => {
                 Self::Restart
             }
-            Self::During(step) => Self::During(Box::new(step.among(altered))),
+            Self::During(step) => Self::During(Box::new(step.among(altered, model))),
             step => step,
         }
     }
@@ -132,9 +158,27 @@ impl Step {
                 }
                 model.tables.insert((*table).to_owned(), Default::default());
             }
-            Self::Drop(table) => drop(model.tables.remove(*table)?),
-            Self::Truncate(table) => model.tables.get_mut(*table)?.0.clear(),
+            Self::Drop(table) => {
+                model.tables.remove(*table)?;
+                model.ordered.remove(*table);
+            }
+            Self::Truncate(table) => {
+                model.tables.get_mut(*table)?.0.clear();
+                model.forget_ordered(table, |_| true);
+            }
             Self::Delete(table) => model.tables.get_mut(*table)?.0.retain(|(insert, _)| insert % 3 != 0),
+            Self::NameDeleted(table) => model.tables.get_mut(*table)?.0.retain(|(insert, _)| insert % 4 != 0),
+            Self::Order(table) => {
+                let rows = &model.tables.get(*table)?.0;
+                let meant = rows.iter().filter(|(insert, _)| insert % 2 == 1).copied().collect();
+                model.ordered.entry((*table).to_owned()).or_default().push(meant);
+            }
+            Self::Mutate(table) => {
+                let rows = &mut model.tables.get_mut(*table)?.0;
+                let ordered = model.ordered.get_mut(*table).filter(|ordered| !ordered.is_empty())?;
+                let meant = ordered.remove(0);
+                rows.retain(|piece| !meant.contains(piece));
+            }
             Self::Expire(table, partition) => {
                 let rows = &mut model.tables.get_mut(*table)?.0;
                 rows.retain(|(insert, at)| at != partition || insert % 5 != 0);
@@ -145,20 +189,28 @@ impl Step {
                 }
                 let rows = model.tables.remove(*from)?;
                 model.tables.insert((*to).to_owned(), rows);
+                if let Some(ordered) = model.ordered.remove(*from) {
+                    model.ordered.insert((*to).to_owned(), ordered);
+                }
             }
             Self::Insert(table, number) => model.tables.get_mut(*table)?.0.extend([(*number, 0), (*number, 1)]),
             Self::Merge(table, _) | Self::Alter(table) => drop(model.tables.get(*table)?),
             Self::Move(from, to, partition) => {
                 let moved = of(&model.tables.get(*from)?.0, *partition);
                 model.tables.get(*to)?;
+                model.forget_ordered(from, |piece| moved.contains(piece));
                 model.tables.get_mut(*from)?.0.retain(|piece| !moved.contains(piece));
                 model.tables.get_mut(*to)?.0.extend(moved);
             }
-            Self::DropPartition(table, partition) => model.tables.get_mut(*table)?.0.retain(|(_, at)| at != partition),
+            Self::DropPartition(table, partition) => {
+                model.tables.get_mut(*table)?.0.retain(|(_, at)| at != partition);
+                model.forget_ordered(table, |(_, at)| at == partition);
+            }
             Self::DetachPartition(table, partition) => {
                 let (rows, detached) = model.tables.get_mut(*table)?;
                 detached.extend(of(rows, *partition));
                 rows.retain(|(_, at)| at != partition);
+                model.forget_ordered(table, |(_, at)| at == partition);
             }
             Self::AttachPartition(table, partition) => {
                 let (rows, detached) = model.tables.get_mut(*table)?;
@@ -215,7 +267,15 @@ impl Step {
             Self::DetachTable(table) => databases.detach_table("default", table, true, false),
             Self::AttachTable(table) => databases.attach_table("default", table, false),
             Self::Alter(table) => alter(databases, table),
-            Self::Delete(table) => delete(databases, table),
+            Self::Delete(table) => {
+                let rewrite = databases.rewrite("default", table, &RewriteOf::Parts(PartSelection::All), None)?;
+                delete(rewrite, 3, 0, None)
+            }
+            Self::NameDeleted(table) => name_deleted(databases, table),
+            Self::Order(table) => {
+                databases.order_mutation("default", table, MutationOrder::default(), 1).map(|kept| assert!(kept.is_some()))
+            }
+            Self::Mutate(table) => mutate(databases, table),
             Self::During(step) => during(databases, step),
             Self::Restart => Ok(()),
         }
@@ -248,118 +308,6 @@ fn altered(databases: &Databases) -> BTreeSet<String> {
     tables.filter(is_altered).map(|entry| entry.name.table.to_string()).collect()
 }
 
-fn column(name: &str) -> ColumnDescription {
-    ColumnDescription::new(name, DataType::UInt64)
-}
-
-/// Adds the column `more` before the others, twice the number of the insert in every row that has none, or takes it away.
-fn alter(databases: &Databases, table: &str) -> Result<()> {
-    let description = databases.describe("default", table)?;
-    let before = description.definition.unwrap();
-    let mut alteration = Alteration::new(&before);
-    if before.columns.iter().any(|column| &*column.name == MORE) {
-        alteration.definition.columns.remove(0);
-        alteration.origins.remove(0);
-    } else {
-        let default = ColumnDefault { kind: DefaultKind::Default, expression: "insert * 2".into() };
-        alteration.definition.columns.insert(0, ColumnDescription { default: Some(default), ..column(MORE) });
-        alteration.origins.insert(0, None);
-    }
-    databases.alter_table("default", table, &before, alteration)
-}
-
-/// Rewrites the parts of a table without every third insert.
-fn delete(databases: &Databases, table: &str) -> Result<()> {
-    let rewrite = databases.rewrite("default", table, &RewriteOf::Parts(PartSelection::All))?;
-    for (source, target) in rewrite.pieces("rows") {
-        let fields = source.columns().iter().map(|column| (column.name.clone(), column.data_type.clone()));
-        let schema = Arc::new(Schema::new(fields));
-        let insert = schema.names().position(|name| name == COLUMNS[0]).unwrap();
-        let columns = (0..schema.len()).collect();
-        let scan = source.scan(&ScanRequest {
-            columns,
-            schema,
-            predicate: None,
-            limit: None,
-            skip_indexes: SkipIndexUse::default(),
-            row_numbers: false,
-        })?;
-        let insertion = target.insert()?;
-        let mut writer = insertion.writer()?;
-        read(&*scan, &mut |block| {
-            let stays = |row: &u32| block.column(insert).value(*row as usize).as_u64().unwrap() % 3 != 0;
-            let rows: arrow_array::UInt32Array = (0..block.rows() as u32).filter(stays).collect();
-            let columns = block.columns().iter().map(|column| column.take(&rows)).collect::<Result<Vec<_>>>()?;
-            run(writer.write(Block::new(block.schema().clone(), columns, rows.values().len()))?)
-        })?;
-        run(writer.finish()?)?;
-        insertion.commit()?;
-    }
-    rewrite.commit()
-}
-
-fn definition() -> TableDefinition {
-    let key = |position, name: &str| KeyExpression {
-        sql: name.into(),
-        expression: Expression::Column { position, data_type: DataType::UInt64 },
-    };
-    TableDefinition {
-        constraints: Vec::new(),
-        indices: Vec::new(),
-        projections: Vec::new(),
-        ttl: vec!["toDateTime(if(insert % 5 = 0, 1, 0))".into()],
-        columns: COLUMNS.map(column).to_vec(),
-        engine: "MergeTree".into(),
-        engine_arguments: Vec::new(),
-        sorting_key: vec![key(0, "insert")],
-        primary_key: None,
-        partition_key: vec![key(1, "part")],
-        sampling_key: None,
-        settings: Vec::new(),
-        comment: "".into(),
-    }
-}
-
-fn run(work: Option<PartWork>) -> Result<()> {
-    work.map_or(Ok(()), block_on)
-}
-
-fn insert(table: &dyn Table, number: u64) -> Result<()> {
-    let rows = (0..2).flat_map(|part| (0..ROWS).map(move |row| [number, part, row]));
-    let column = |at: usize| {
-        let values = rows.clone().map(|row| row[at]).collect();
-        Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, values)
-    };
-    let names: Vec<String> = table.columns().iter().map(|column| column.name.to_string()).collect();
-    let value = |name: &str| match COLUMNS.iter().position(|column| *column == name) {
-        Some(at) => column(at),
-        None => Column::from_primitive::<arrow_array::types::UInt64Type>(
-            DataType::UInt64,
-            vec![number * 2; 2 * ROWS as usize],
-        ),
-    };
-    let block = Block::from_columns(names.iter().map(|name| (name.as_str(), value(name))))?;
-    let insertion = table.insert()?;
-    let mut writer = insertion.writer()?;
-    run(writer.write(block)?)?;
-    run(writer.finish()?)?;
-    insertion.commit()
-}
-
-fn merge(databases: &Databases, table: &str, partition: u64, parts_min: usize) -> Result<()> {
-    let parts = databases.table("default", table)?.parts();
-    let of = parts.iter().filter(|part| *part.partition_id == *partition.to_string());
-    let names: Vec<Arc<str>> = of.map(|part| part.name.clone()).collect();
-    if names.len() < parts_min {
-        return Ok(());
-    }
-    let merge = databases.merge_parts("default", table, &names)?;
-    let mut writer = merge.insertion.writer()?;
-    read(&*merge.scan, &mut |block| run(writer.write(block)?))?;
-    run(writer.finish()?)?;
-    merge.insertion.commit()
-}
-
 /// Carries a step out while the background merges: whatever becomes of the merge, the step does what it says.
 fn during(databases: &Arc<Databases>, step: &Step) -> Result<()> {
     let now = Instant::now() + Duration::from_secs(1 << 22);
@@ -378,50 +326,6 @@ fn during(databases: &Arc<Databases>, step: &Step) -> Result<()> {
         drop((merge, turn));
     }
     result
-}
-
-fn read(scan: &dyn TableScan, each: &mut dyn FnMut(Block) -> Result<()>) -> Result<()> {
-    loop {
-        match scan.claim(10_000, Waker::noop()) {
-            Claim::Morsel(morsel) => scan.read(morsel, &mut |block| each(block).map(|()| ControlFlow::Continue(())))?,
-            Claim::Pending => {}
-            Claim::Finished => return Ok(()),
-        }
-    }
-}
-
-/// The rows of a table, none of which may be there twice or without its kin.
-fn pieces(table: &dyn Table) -> Pieces {
-    let names: Vec<Arc<str>> = table.columns().iter().map(|column| column.name.clone()).collect();
-    let own = COLUMNS.map(|name| names.iter().position(|known| **known == *name).unwrap());
-    let more = names.iter().position(|known| **known == *MORE);
-    let columns: Vec<usize> = own.into_iter().chain(more).collect();
-    let schema = Schema::new(columns.iter().map(|at| (names[*at].clone(), DataType::UInt64)));
-    let request = ScanRequest {
-        columns,
-        schema: Arc::new(schema),
-        predicate: None,
-        limit: None,
-        skip_indexes: SkipIndexUse::default(),
-        row_numbers: false,
-    };
-    let mut rows: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
-    let scanned = table.scan(&request).and_then(|scan| {
-        read(&*scan, &mut |block| {
-            for row in 0..block.rows() {
-                let value = |column: usize| block.column(column).value(row).as_u64().unwrap();
-                rows.entry((value(0), value(1))).or_default().push(value(2));
-                assert!(more.is_none() || value(3) == 2 * value(0), "another row's value of a column that was added");
-            }
-            Ok(())
-        })
-    });
-    scanned.unwrap();
-    for (piece, rows) in &mut rows {
-        rows.sort_unstable();
-        assert_eq!(*rows, (0..ROWS).collect::<Vec<_>>(), "half of {piece:?}, or more than it");
-    }
-    rows.into_keys().collect()
 }
 
 /// A machine with its disk and its catalog.
@@ -477,9 +381,13 @@ impl Machine {
         let permanently = databases.detached_tables();
         permanently.iter().for_each(|table| databases.attach_table("default", &table.table, false).unwrap());
         for table in databases.tables("default").unwrap() {
+            let orders = ordered(databases, table.uuid).len();
             let (name, table) = (table.table.name().to_owned(), table.table);
+            model.ordered.insert(name.clone(), vec![Pieces::new(); orders]);
             let files = table.parts().into_iter().map(|part| part.path);
             known.extend(files);
+            let entry = find(&databases.state.load(), "default", &name).unwrap().clone();
+            known.extend(entry.parts().unwrap().deletion_files());
             let mut detached = Pieces::new();
             for part in databases.detached_parts("default", &name).unwrap() {
                 assert_eq!(part.reason, "", "{name}: a part was set aside");
@@ -527,7 +435,14 @@ fn same(found: &Model, expected: &Model) -> bool {
                 name == other && rows == wanted && detached.is_subset(all) && same_ends
             })
     };
-    same(&found.tables, &expected.tables) && same(&found.detached, &expected.detached)
+    // Of mutations it is told how many there are.
+    let orders = |model: &Model| {
+        let orders = model.ordered.iter().map(|(table, ordered)| (table.clone(), ordered.len()));
+        orders.filter(|(_, orders)| *orders > 0).collect::<Vec<_>>()
+    };
+    same(&found.tables, &expected.tables)
+        && same(&found.detached, &expected.detached)
+        && orders(found) == orders(expected)
 }
 
 fn connect(catalog: &str) -> Connection {
@@ -547,9 +462,9 @@ fn history(seed: u64) -> u64 {
     let mut databases = machine.start(&mut random);
     let mut model = Model::default();
     let mut crashes = 0;
-    let steps = 4 + random.below(16);
+    let steps = 6 + random.below(24);
     for number in 0..steps {
-        let step = Step::any(&mut random, number + 1).among(&altered(&databases));
+        let step = Step::any(&mut random, number + 1).among(&altered(&databases), &model);
         if random.below(3) == 0 {
             machine.disk.crash_after(1 + random.below(24));
         }
