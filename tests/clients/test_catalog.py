@@ -121,11 +121,12 @@ def test_a_later_version_is_refused(start_server):
     fill(server)
     server.stop()
     with sqlite3.connect(server.data / "catalog.sqlite") as catalog:
+        own = catalog.execute("SELECT value FROM ducklake_metadata WHERE key = 'squall_version'").fetchone()
         catalog.execute("UPDATE ducklake_metadata SET value = '999' WHERE key = 'squall_version'")
     catalog.close()
     refuses_to_start(server, "version 999", "UNKNOWN_FORMAT_VERSION")
     with sqlite3.connect(server.data / "catalog.sqlite") as catalog:
-        catalog.execute("UPDATE ducklake_metadata SET value = '7' WHERE key = 'squall_version'")
+        catalog.execute("UPDATE ducklake_metadata SET value = ? WHERE key = 'squall_version'", own)
     catalog.close()
     server.start()
     assert server.value("SELECT count() FROM t") == "3010"

@@ -53,7 +53,7 @@ def test_an_index_of_older_parts_is_made_and_cleared(start_server):
     assert read == ROWS
     server.query("ALTER TABLE t ADD INDEX i s TYPE bloom_filter(0.001)")
     assert read_rows(server, sql, force_data_skipping_indices="i") == (everything, ROWS)
-    server.query("ALTER TABLE t MATERIALIZE INDEX i")
+    server.query("ALTER TABLE t MATERIALIZE INDEX i SETTINGS mutations_sync = 2")
     found, read = read_rows(server, sql)
     assert found == everything and read < ROWS // 20
     # It is the column's, whatever that is called.
@@ -62,7 +62,7 @@ def test_an_index_of_older_parts_is_made_and_cleared(start_server):
     found, read = read_rows(server, sql)
     assert found == everything and read < ROWS // 20
     assert int(server.value("SELECT data_compressed_bytes FROM system.data_skipping_indices WHERE name = 'i'")) > 0
-    server.query("ALTER TABLE t CLEAR INDEX i")
+    server.query("ALTER TABLE t CLEAR INDEX i SETTINGS mutations_sync = 2")
     assert read_rows(server, sql) == (everything, ROWS)
     assert int(server.value("SELECT data_compressed_bytes FROM system.data_skipping_indices WHERE name = 'i'")) == 0
     server.query("CHECK TABLE t")

@@ -103,7 +103,7 @@ def test_deletes_of_many_rows_write_the_part_anew(start_server):
     server.query("DELETE FROM t WHERE a BETWEEN 1000 AND 2000")
     assert masked(server) == 1
     before = server.query(STATE)
-    server.query("ALTER TABLE t APPLY DELETED MASK")
+    server.query("ALTER TABLE t APPLY DELETED MASK SETTINGS mutations_sync = 2")
     assert masked(server) == 0 and server.query(STATE) == before
     server.query("DELETE FROM t WHERE a = 2003 OR a = 2005")
     assert masked(server) == 1

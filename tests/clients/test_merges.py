@@ -161,7 +161,7 @@ def test_parts_are_logged(start_server):
     for batch in range(30):
         server.query(f"INSERT INTO t SELECT {batch}, number, 0 FROM numbers(10)")
     # Some rows only: a part without rows is removed and not rewritten.
-    server.query("ALTER TABLE t DELETE WHERE batch = 3 AND n < 5")
+    server.query("ALTER TABLE t DELETE WHERE batch = 3 AND n < 5 SETTINGS mutations_sync = 2")
     server.query("OPTIMIZE TABLE t FINAL")
     server.query("SYSTEM FLUSH LOGS")
     logged = "SELECT count(), sum(rows) FROM system.part_log WHERE table = 't' AND event_type = '{}'"

@@ -101,11 +101,11 @@ def main():
                 if random.random() < 0.5:
                     step(f"ALTER TABLE rp.t MATERIALIZE PROJECTION {name}")
             elif kind == 2:
-                step(f"ALTER TABLE rp.t DELETE WHERE {pick(['u < 5', 'i = 3', 'b', 'n IS NULL'])}")
+                step(f"ALTER TABLE rp.t DELETE WHERE {pick(['u < 5', 'i = 3', 'b', 'n IS NULL'])} SETTINGS mutations_sync = 2")
             elif kind in (9, 10):
                 step("DELETE FROM rp.t WHERE " + pick(DELETED))
             elif kind == 3:
-                step(f"ALTER TABLE rp.t UPDATE a = ['zz'], k = map('k1', 'y') WHERE {pick(['u > 30', 'NOT b'])}")
+                step(f"ALTER TABLE rp.t UPDATE a = ['zz'], k = map('k1', 'y') WHERE {pick(['u > 30', 'NOT b'])} SETTINGS mutations_sync = 2")
             elif kind == 4 and declared:
                 step("ALTER TABLE rp.t CLEAR PROJECTION p0")
             elif kind == 5:
