@@ -187,7 +187,9 @@ impl Mutations {
             commands,
             created: UNIX_EPOCH + Duration::from_secs(created),
             kept: Some(KeptMutation { order, fence }),
-            finished: finished.map(|at| UNIX_EPOCH + Duration::from_secs(at)).map_or_else(OnceLock::new, OnceLock::from),
+            finished: finished
+                .map(|at| UNIX_EPOCH + Duration::from_secs(at))
+                .map_or_else(OnceLock::new, OnceLock::from),
             progress: Mutex::new(Progress { commands_done, ..Progress::default() }),
         });
         self.state.lock().all.push(mutation.clone());
@@ -209,7 +211,11 @@ impl Mutations {
     }
 
     /// The next that may be carried out: the first of a table that is not done, unless it runs or rests. It runs as `context` from now on.
-    pub(crate) fn next(&self, now: Instant, context: impl FnOnce(&Mutation) -> Arc<QueryContext>) -> Option<Arc<Mutation>> {
+    pub(crate) fn next(
+        &self,
+        now: Instant,
+        context: impl FnOnce(&Mutation) -> Arc<QueryContext>,
+    ) -> Option<Arc<Mutation>> {
         let state = self.state.lock();
         let mut seen: Vec<Uuid> = Vec::new();
         for mutation in state.all.iter().filter(|mutation| mutation.kept.is_some() && mutation.finished().is_none()) {

@@ -36,8 +36,8 @@ pub use catalog::RefreshRecord;
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
     BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView,
-    PartBackup, PartCommand, Placement, RefreshableView, RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup,
-    TableDescription, TableToRestore, TableWhereabouts,
+    PartBackup, PartCommand, Placement, RefreshableView, RestoreOptions, Rewrite, RewriteOf, StorageOptions,
+    TableBackup, TableDescription, TableToRestore, TableWhereabouts,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::{ExternalTable, TEMPORARY_DATABASE};

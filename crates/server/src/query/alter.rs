@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use squall_engine::QueryContext;
 use squall_planner::{
-    Alteration, ColumnDescription, MATERIALIZED_VIEW, MaterializedView, PlannerContext, TableDefinition, altered_refresh, altered_view,
-    plan_constraint, plan_index, plan_projection, plan_setting,
+    Alteration, ColumnDescription, MATERIALIZED_VIEW, MaterializedView, PlannerContext, TableDefinition,
+    altered_refresh, altered_view, plan_constraint, plan_index, plan_projection, plan_setting,
 };
 use squall_sql::ast::{self, AlterCommand, Literal, PartitionSelector};
 use squall_storage::{DefinitionChange, PartSelection, Placement};

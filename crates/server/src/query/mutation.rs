@@ -244,9 +244,8 @@ pub(super) fn names(mutation: &Mutation, column: &str) -> bool {
         match &command {
             AlterCommand::Delete { filter, .. } => names(filter),
             AlterCommand::Update { assignments, filter, .. } => {
-                let names_assignment = |assignment: &Assignment| {
-                    *assignment.column == *column || names(&assignment.expression)
-                };
+                let names_assignment =
+                    |assignment: &Assignment| *assignment.column == *column || names(&assignment.expression);
                 names(filter) || assignments.iter().any(names_assignment)
             }
             AlterCommand::ClearColumn { column: own, .. } | AlterCommand::MaterializeColumn { column: own, .. } => {
@@ -270,7 +269,8 @@ pub(super) fn shown(command: &AlterCommand) -> String {
 /// to be done, as there is no such thing and that is right.
 async fn rewriting_beside_rows(attempt: &Attempt<'_>, command: &AlterCommand) -> Result<Option<Option<RewriteOf>>> {
     let name = |name: &ast::Identifier| identifier(attempt.session, name);
-    let definition = attempt.session.databases_of(attempt.database).describe(attempt.database, attempt.table)?.definition;
+    let definition =
+        attempt.session.databases_of(attempt.database).describe(attempt.database, attempt.table)?.definition;
     let (if_exists, is_known, partition) = match command {
         AlterCommand::MaterializeIndex { if_exists, index, partition }
         | AlterCommand::ClearIndex { if_exists, index, partition } => {
@@ -347,7 +347,8 @@ pub(super) async fn check(
 ) -> Result<()> {
     // About no part at all.
     let nothing = MutationFence { version: 0, excluded: Vec::new() };
-    let attempt = Attempt { fence: Some(&nothing), ..Attempt::within_statement(session, (database, table), false, context) };
+    let attempt =
+        Attempt { fence: Some(&nothing), ..Attempt::within_statement(session, (database, table), false, context) };
     if let AlterCommand::MaterializeTtl { .. } = command {
         return ttl::check(session, database, table);
     }

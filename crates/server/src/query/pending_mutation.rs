@@ -121,7 +121,8 @@ pub(crate) fn resume_mutations(server: &Server) -> Result<()> {
     for (uuid, stored) in server.databases.mutations()? {
         // One that cannot be read is shown as it is written, and fails when its turn comes.
         let commands = stored.order.commands.iter();
-        let commands = commands.map(|text| commands_of(text).map_or_else(|_| text.clone(), |all| all.iter().map(shown).collect()));
+        let commands =
+            commands.map(|text| commands_of(text).map_or_else(|_| text.clone(), |all| all.iter().map(shown).collect()));
         let commands = commands.collect();
         server.mutations.add(uuid, stored, commands);
     }

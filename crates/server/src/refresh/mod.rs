@@ -214,9 +214,9 @@ impl Refreshes {
     fn with<T>(&self, name: &TableName, work: impl FnOnce(&mut View) -> T) -> Result<T> {
         let mut views = self.views.lock();
         let found = views.values_mut().find(|view| *view.name == *name);
-        let result = found.map(work).ok_or_else(|| {
-            Error::new(ErrorCode::BAD_ARGUMENTS, format!("Refreshable view {name} doesn't exist"))
-        });
+        let result = found
+            .map(work)
+            .ok_or_else(|| Error::new(ErrorCode::BAD_ARGUMENTS, format!("Refreshable view {name} doesn't exist")));
         drop(views);
         self.changed.notify_waiters();
         result
@@ -263,9 +263,10 @@ impl Refreshes {
     /// `BAD_ARGUMENTS` where there is no such view.
     pub(crate) fn standing(&self, name: &TableName, now_ms: i64) -> Result<RefreshStanding> {
         let views = self.views.lock();
-        let view = views.values().find(|view| *view.name == *name).ok_or_else(|| {
-            Error::new(ErrorCode::BAD_ARGUMENTS, format!("Refreshable view {name} doesn't exist"))
-        })?;
+        let view = views
+            .values()
+            .find(|view| *view.name == *name)
+            .ok_or_else(|| Error::new(ErrorCode::BAD_ARGUMENTS, format!("Refreshable view {name} doesn't exist")))?;
         Ok(match view.turn(&views, now_ms) {
             Turn::Now | Turn::Running => RefreshStanding::Pending,
             // The next attempt is near.

@@ -119,7 +119,8 @@ impl Turns {
 
     /// A refresh begins.
     pub(crate) fn begin(&mut self, now_ms: i64) {
-        let is_early = self.next().is_some_and(|next| self.schedule.spread(next, self.chance) > now_ms.div_euclid(1000));
+        let is_early =
+            self.next().is_some_and(|next| self.schedule.spread(next, self.chance) > now_ms.div_euclid(1000));
         let is_out_of_schedule = std::mem::take(&mut self.is_wanted) && is_early;
         if self.retry_at_ms.take().is_none() {
             self.failures = 0;
@@ -251,7 +252,8 @@ mod tests {
 
     #[test]
     fn a_refresh_that_fails_is_tried_again_and_then_waits_for_its_next_time() {
-        let mut views = [("view", turns("EVERY 1 HOUR", None), vec![]), ("follows", turns("EVERY 1 HOUR", Some(0)), vec![0])];
+        let mut views =
+            [("view", turns("EVERY 1 HOUR", None), vec![]), ("follows", turns("EVERY 1 HOUR", Some(0)), vec![0])];
         let log = simulate(&mut views, 2 * 3600, |at, began| at == 0 && began < 3_600_000 + 1);
         // Three attempts at once, a second each; at the next time one fails and the second does not.
         assert_eq!(of(&log, "view"), [0, 1, 2, 3600, 3601]);

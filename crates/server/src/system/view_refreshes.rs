@@ -37,9 +37,7 @@ pub(super) fn view_refreshes(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn T
         .column("last_refresh_time", "Nullable(DateTime)", move |row| optional(row.attempted))
         .constant("last_refresh_replica", "String", text(""))
         .column("next_refresh_time", "Nullable(DateTime)", move |row| optional(row.next))
-        .column("exception", "String", |row| {
-            text(row.failure.as_ref().map(ToString::to_string).unwrap_or_default())
-        })
+        .column("exception", "String", |row| text(row.failure.as_ref().map(ToString::to_string).unwrap_or_default()))
         .column("retry", "UInt64", |row| Value::UInt64(row.failures.max(0) as u64))
         .column("progress", "Nullable(Float64)", |row| {
             let Some(context) = &row.context else { return Value::Float64(0.0) };

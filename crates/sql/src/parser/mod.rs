@@ -22,7 +22,8 @@ pub use script::{ScriptStatement, Terminator, next_statement};
 pub(crate) use system::is_system_keyword;
 
 use crate::ast::{
-    DataType, Expression, Identifier, OnCluster, ProjectionDeclaration, RefreshStrategy, Setting, Span, Statement, TableName, TtlElement,
+    DataType, Expression, Identifier, OnCluster, ProjectionDeclaration, RefreshStrategy, Setting, Span, Statement,
+    TableName, TtlElement,
 };
 use crate::error::{SYNTAX_ERROR, SyntaxError, TOO_DEEP_AST, TOO_DEEP_RECURSION, TOO_SLOW_PARSING, line_and_column};
 use crate::keyword::Keyword as K;

@@ -39,8 +39,8 @@ use table_records::{alter_table, drop_table, end_parts, insert_database, insert_
 pub(crate) use deletions::{NewDeletion, SeenDeletion, StoredDeletion};
 pub(crate) use from_backup::{NewTable, RestoredRecords};
 pub(crate) use part_records::{ColumnStatistics, NewPart};
-pub use refreshes::RefreshRecord;
 pub(crate) use parts::{InsertMark, InsertedParts, PartExchange};
+pub use refreshes::RefreshRecord;
 use stored::StoredDatabase;
 pub(crate) use stored::{StoredPart, StoredTable};
 pub(crate) use table_records::{NewDatabase, TableAlteration};

@@ -72,11 +72,7 @@ impl Catalog {
         load(&self.state.lock().connection).map_err(|error| catalog_error(&error))
     }
 
-    fn change_mutations(
-        &self,
-        table_id: i64,
-        work: impl Fn(&Connection) -> rusqlite::Result<bool>,
-    ) -> Result<bool> {
+    fn change_mutations(&self, table_id: i64, work: impl Fn(&Connection) -> rusqlite::Result<bool>) -> Result<bool> {
         let mut state = self.state.lock();
         if !state.tables.contains_key(&table_id) {
             return Err(table_is_dropped());

@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::change::Change;
-use super::mutations::{advance, was_killed};
 use super::deletions::{NewDeletion, SeenDeletion, insert_deletion};
 use super::insert_records::{forget_inserts, mark_insert};
+use super::mutations::{advance, was_killed};
 use super::part_records::{TableTotals, forget_files, insert_part, remove_part, schedule_deletion, write_totals};
 use super::{Catalog, NewPart, State, catalog_error, commit_error};
 use crate::disk::Disk;

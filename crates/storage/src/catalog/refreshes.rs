@@ -48,7 +48,8 @@ impl Catalog {
     pub(crate) fn refreshes(&self) -> Result<HashMap<i64, RefreshRecord>> {
         let state = self.state.lock();
         let load = || {
-            let mut query = state.connection.prepare("SELECT table_id, completed, succeeded, duration_ms FROM squall_refresh")?;
+            let mut query =
+                state.connection.prepare("SELECT table_id, completed, succeeded, duration_ms FROM squall_refresh")?;
             let record = |row: &rusqlite::Row<'_>| {
                 let record = RefreshRecord { completed: row.get(1)?, succeeded: row.get(2)?, duration_ms: row.get(3)? };
                 Ok((row.get(0)?, record))

@@ -130,7 +130,9 @@ impl Databases {
                     RewriteOf::Deleted(selection) => table.rewrite_deleted(selection, fence)?,
                     RewriteOf::Casts => table.rewrite_casts()?,
                     RewriteOf::Index { parts, name, clears } => table.rewrite_index(parts, name, *clears, fence)?,
-                    RewriteOf::Projection { parts, name, clears } => table.rewrite_projection(parts, name, *clears, fence)?,
+                    RewriteOf::Projection { parts, name, clears } => {
+                        table.rewrite_projection(parts, name, *clears, fence)?
+                    }
                 })
             }
             Engine::Memory(stored, rows) if &*stored.identity.definition.engine == "Memory" => {

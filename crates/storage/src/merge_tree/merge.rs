@@ -135,8 +135,7 @@ impl MergeTree {
             let other = PartName::parse(&part.file.name);
             other.is_some_and(|other| name.covers(&other) || name.overlaps(&other)) && !names.contains(&part.file.name)
         };
-        let are_apart =
-            |pair: &[PartName]| matches!(pair, [left, right] if obstacles.are_apart(left, right));
+        let are_apart = |pair: &[PartName]| matches!(pair, [left, right] if obstacles.are_apart(left, right));
         if obstacles.has_between(&name.partition_id, name.first_block, name.last_block)
             || parsed.iter().any(|names| names.windows(2).any(are_apart))
             || self.parts.load().parts.iter().any(is_between)
@@ -451,8 +450,14 @@ impl MergeTree {
         let deletions: Vec<NewDeletion> =
             deleted.iter().filter_map(|(part, deletion)| deletion_record(part, deletion, seen)).collect();
         let seen: Vec<SeenDeletion> = old.iter().map(|part| seen.seen(&part.file.name)).collect();
-        let exchange =
-            PartExchange { old: &names, seen: &seen, new: &recorded, deletions: &deletions, needless_files: needless, step };
+        let exchange = PartExchange {
+            old: &names,
+            seen: &seen,
+            new: &recorded,
+            deletions: &deletions,
+            needless_files: needless,
+            step,
+        };
         let publish = || self.show_exchange(old, new, deleted);
         self.catalog.exchange_parts(&[(self.table_id, exchange)], publish).inspect_err(|error| {
             if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {

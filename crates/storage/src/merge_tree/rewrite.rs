@@ -59,7 +59,11 @@ impl MergeTree {
     ///
     /// # Errors
     /// As [`rewrite`](Self::rewrite); `SUPPORT_IS_DISABLED` where the table has projections and says nothing else.
-    pub(crate) fn rewrite_for_delete(self: &Arc<Self>, selection: &PartSelection, fence: Fence<'_>) -> Result<PartRewriting> {
+    pub(crate) fn rewrite_for_delete(
+        self: &Arc<Self>,
+        selection: &PartSelection,
+        fence: Fence<'_>,
+    ) -> Result<PartRewriting> {
         let mode = self.settings.lightweight_mutation_projection_mode;
         if mode == ProjectionMode::Throw && !self.projections.is_empty() {
             let record = self.record.load();
@@ -82,7 +86,11 @@ impl MergeTree {
     ///
     /// # Errors
     /// As [`rewrite`](Self::rewrite).
-    pub(crate) fn rewrite_deleted(self: &Arc<Self>, selection: &PartSelection, fence: Fence<'_>) -> Result<PartRewriting> {
+    pub(crate) fn rewrite_deleted(
+        self: &Arc<Self>,
+        selection: &PartSelection,
+        fence: Fence<'_>,
+    ) -> Result<PartRewriting> {
         let mut names = self.selected(selection)?;
         let deletions = self.parts.load().deletions.clone();
         names.retain(|name| deletions.of(name).is_some());

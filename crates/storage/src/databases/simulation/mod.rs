@@ -272,9 +272,9 @@ impl Step {
                 delete(rewrite, 3, 0, None)
             }
             Self::NameDeleted(table) => name_deleted(databases, table),
-            Self::Order(table) => {
-                databases.order_mutation("default", table, MutationOrder::default(), 1).map(|kept| assert!(kept.is_some()))
-            }
+            Self::Order(table) => databases
+                .order_mutation("default", table, MutationOrder::default(), 1)
+                .map(|kept| assert!(kept.is_some())),
             Self::Mutate(table) => mutate(databases, table),
             Self::During(step) => during(databases, step),
             Self::Restart => Ok(()),

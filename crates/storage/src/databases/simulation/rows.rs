@@ -79,8 +79,7 @@ fn write_without(rewrite: &Rewrite, numbers: Vec<usize>, divisor: u64, remainder
         let mut writer = insertion.writer()?;
         read_numbered(&**source, &mut |block, _| {
             let goes = of_inserts(&block, divisor, remainder);
-            let rows: arrow_array::UInt32Array =
-                (0..block.rows() as u32).filter(|row| !goes[*row as usize]).collect();
+            let rows: arrow_array::UInt32Array = (0..block.rows() as u32).filter(|row| !goes[*row as usize]).collect();
             let columns = block.columns().iter().map(|column| column.take(&rows)).collect::<Result<Vec<_>>>()?;
             run(writer.write(Block::new(block.schema().clone(), columns, rows.values().len()))?)
         })?;
@@ -98,7 +97,9 @@ pub(super) fn name_deleted(databases: &Databases, table: &str) -> Result<()> {
         let mut found = Vec::new();
         read_numbered(&*source, &mut |block, numbers| {
             let goes = of_inserts(&block, 4, 0);
-            found.extend((0..block.rows()).filter(|row| goes[*row]).map(|row| numbers.value(row).as_u64().unwrap() as u32));
+            found.extend(
+                (0..block.rows()).filter(|row| goes[*row]).map(|row| numbers.value(row).as_u64().unwrap() as u32),
+            );
             Ok(())
         })?;
         if !found.is_empty() && !rewrite.delete(number, found) {
