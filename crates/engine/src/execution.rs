@@ -128,7 +128,7 @@ impl Execution {
     /// Runs one morsel, of the pipeline whose number is left in `ran`. Where it was the query's last, `is_last` is set, and whoever ran it
     /// calls [`end`](Self::end) in a moment.
     fn step(&self, target_ns: u64, ran: &mut usize, is_last: &mut bool) -> Result<Visit> {
-        if self.context.check()? == Check::WaitForMemory {
+        if self.context.check()? != Check::Go {
             return Ok(Visit::Nothing);
         }
         let active = self.active.lock().clone();

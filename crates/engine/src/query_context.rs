@@ -78,6 +78,8 @@ pub enum Check {
     Go,
     /// Take no memory now: a limit that several queries share is passed, and one of them is being stopped. The query is woken.
     WaitForMemory,
+    /// Read no more now: the query has read as much as it may until now. It is woken.
+    WaitForSpeed,
 }
 
 /// A limit that is kept outside of the engine, such as what a user may use in an hour.
@@ -109,6 +111,8 @@ pub struct QueryContext {
     /// The query was chosen to free memory for others.
     is_memory_victim: AtomicBool,
     is_waiting_for_memory: AtomicBool,
+    /// The query has read faster than it may.
+    is_slowed_down: AtomicBool,
     /// Since when it waits for memory.
     memory_wait: Mutex<Option<(Instant, MetricGuard)>>,
     /// Wakes what runs for it now.
@@ -164,6 +168,7 @@ impl QueryContext {
             is_counted: AtomicBool::new(false),
             is_memory_victim: AtomicBool::new(false),
             is_waiting_for_memory: AtomicBool::new(false),
+            is_slowed_down: AtomicBool::new(false),
             memory_wait: Mutex::default(),
             waker: Mutex::default(),
             is_reading_stopped: AtomicBool::new(false),
@@ -234,6 +239,11 @@ impl QueryContext {
         self.is_waiting_for_memory.load(Ordering::Relaxed)
     }
 
+    /// Whether it is to be woken after a while: it waits for memory, or for time in which it may read more.
+    pub fn is_waiting(&self) -> bool {
+        self.is_waiting_for_memory() || self.is_slowed_down.load(Ordering::Relaxed)
+    }
+
     /// Has a worker look at the query again.
     pub fn wake(&self) {
         let waker = self.waker.lock().clone();
@@ -269,7 +279,8 @@ impl QueryContext {
     /// Checks every limit; called between morsels.
     ///
     /// # Errors
-    /// `QUERY_WAS_CANCELLED`, `TIMEOUT_EXCEEDED`, `MEMORY_LIMIT_EXCEEDED`, `TOO_MANY_ROWS`, `TOO_MANY_BYTES`, and those of a limit from outside.
+    /// `QUERY_WAS_CANCELLED`, `TIMEOUT_EXCEEDED`, `MEMORY_LIMIT_EXCEEDED`, `TOO_MANY_ROWS`, `TOO_MANY_BYTES`, `TOO_SLOW`, and those of a
+    /// limit from outside.
     pub fn check(&self) -> Result<Check> {
         self.check_cancelled()?;
         let settings = &self.settings;
@@ -295,7 +306,40 @@ impl QueryContext {
         if let Some(limit) = self.outside_limit.get() {
             limit.check(self)?;
         }
-        self.check_memory()
+        match self.check_speed()? {
+            Check::Go => self.check_memory(),
+            wait => Ok(wait),
+        }
+    }
+
+    /// Compares what was read in a second with what may be, and what must.
+    fn check_speed(&self) -> Result<Check> {
+        let settings = &self.settings;
+        let limits = [
+            ("rows", &self.progress.read_rows, settings.min_execution_speed, settings.max_execution_speed),
+            ("bytes", &self.progress.read_bytes, settings.min_execution_speed_bytes, settings.max_execution_speed_bytes),
+        ];
+        if limits.iter().all(|(.., min, max)| (*min, *max) == (0, 0)) {
+            return Ok(Check::Go);
+        }
+        let elapsed = self.started.elapsed();
+        let mut check = Check::Go;
+        if elapsed > settings.timeout_before_checking_execution_speed {
+            let has_read = self.progress.read_rows.load(Ordering::Relaxed) > 0;
+            for (what, read, min, max) in limits {
+                let read = read.load(Ordering::Relaxed);
+                let speed = (read as f64 / elapsed.as_secs_f64()) as u64;
+                if has_read && speed < min {
+                    let message = format!("Query is executing too slow: {speed} {what}/sec., minimum: {min}");
+                    return Err(Error::new(ErrorCode::TOO_SLOW, message));
+                }
+                if max > 0 && speed > max {
+                    check = Check::WaitForSpeed;
+                }
+            }
+        }
+        self.is_slowed_down.store(check == Check::WaitForSpeed, Ordering::Relaxed);
+        Ok(check)
     }
 
     fn check_memory(&self) -> Result<Check> {

@@ -19,5 +19,5 @@ pub use file::open_plain;
 pub use glob::alternatives;
 pub use holder::{Elsewhere, FileElsewhere, Upload};
 pub use path::Reach;
-pub use table::{Data, FileTable, FileTableOptions, Stream};
+pub use table::{Data, Defaults, FileTable, FileTableOptions, Stream};
 pub use write::TargetFile;

@@ -11,7 +11,7 @@ use squall_types::{Block, Result, Schema};
 
 use crate::compression::Compression;
 use crate::file::fill;
-use crate::table::{Data, Source};
+use crate::table::{Data, Defaults, Source};
 
 /// Bytes that are decoded at once: about a millisecond's work.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -23,6 +23,8 @@ pub(crate) struct Reading {
     pub format: Arc<str>,
     /// The columns that formats are asked for.
     pub schema: Arc<Schema>,
+    /// What fills in values that files leave out, where the type's default does not do.
+    pub defaults: Option<Arc<dyn Defaults>>,
     pub options: FormatOptions,
 }
 
@@ -176,7 +178,13 @@ impl Decoder {
             }
             Self::Over => {}
         }
-        blocks.extend(read.into_iter().map(|InputBlock { block, .. }| block));
+        let filled = |read: InputBlock| match &reading.defaults {
+            Some(defaults) => defaults.fill(read),
+            None => Ok(read.block),
+        };
+        for read in read {
+            blocks.push(filled(read)?);
+        }
         Ok(())
     }
 }

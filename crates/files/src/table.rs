@@ -7,11 +7,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use squall_formats::{
-    FormatOptions, ParquetFile, finds_columns_by_name, format_of_file, infer_schema, parse_structure,
+    FormatOptions, InputBlock, ParquetFile, finds_columns_by_name, format_of_file, infer_schema, parse_structure,
 };
 use squall_planner::{ColumnDescription, TableMetadata};
 use squall_storage::{ScanRequest, Table, TableScan};
-use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value};
+use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Value};
 
 use crate::compression::Compression;
 use crate::file::fill;
@@ -177,6 +177,15 @@ impl Virtual {
     }
 }
 
+/// What a table's columns hold where files leave them out.
+pub trait Defaults: Send + Sync {
+    /// The block with every value that was omitted computed.
+    ///
+    /// # Errors
+    /// Those of the expressions.
+    fn fill(&self, read: InputBlock) -> Result<Block>;
+}
+
 /// A table of files.
 pub struct FileTable {
     name: Arc<str>,
@@ -186,6 +195,7 @@ pub struct FileTable {
     data: Data,
     format: Arc<str>,
     source: Source,
+    defaults: Option<Arc<dyn Defaults>>,
     options: FormatOptions,
 }
 
@@ -290,8 +300,15 @@ impl FileTable {
             data,
             format: format.into(),
             source,
+            defaults: None,
             options,
         }
+    }
+
+    /// The same, whose columns have defaults over all of its columns.
+    #[must_use]
+    pub fn with_defaults(self, defaults: Arc<dyn Defaults>) -> Self {
+        Self { defaults: Some(defaults), ..self }
     }
 }
 
@@ -368,7 +385,10 @@ impl TableMetadata for FileTable {
 impl Table for FileTable {
     fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
         let own = self.schema.len();
-        let by_name = finds_columns_by_name(&self.format) && self.options.settings.input_format_skip_unknown_fields;
+        // A default may be of any column.
+        let by_name = finds_columns_by_name(&self.format)
+            && self.options.settings.input_format_skip_unknown_fields
+            && self.defaults.is_none();
         let schema = if by_name {
             let wanted = self.schema.fields.iter().enumerate().filter(|(at, _)| request.columns.contains(at));
             Arc::new(Schema { fields: wanted.map(|(_, field)| field.clone()).collect() })
@@ -389,6 +409,7 @@ impl Table for FileTable {
             source: self.source.clone(),
             format: self.format.clone(),
             schema,
+            defaults: self.defaults.clone(),
             options: self.options.clone(),
         };
         Ok(Arc::new(FileScan::new(reading, outputs, request)))

@@ -521,7 +521,12 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
         Format::One => Ok(Schema::new([("dummy", DataType::UInt8)])),
         Format::JsonObjectEachRow => {
             let (frame, shape, header) = (Frame::Keys, Shape::Objects, Header::Absent);
-            of_rows(&mut JsonRows { frame, shape, is_strings: false, header, options: guesses }, input, options)
+            let mut rows = JsonRows { frame, shape, is_strings: false, header, options: guesses };
+            let of_objects = of_rows(&mut rows, input, options)?;
+            // The keys of the rows are a column of their own, where it has a name.
+            let key = &options.settings.format_json_object_each_row_column_for_object_name;
+            let key = (!key.is_empty()).then(|| (key.clone(), DataType::String));
+            finished(key.into_iter().chain(of_objects.fields.into_iter().map(|(name, of)| (name.to_string(), of))), options)
         }
         Format::RowBinary { .. }
         | Format::Pretty(_)

@@ -10,7 +10,7 @@ use crate::analyzer::text;
 use crate::catalog::{ColumnDescription, DefaultKind};
 use crate::context::PlannerContext;
 use crate::create::{
-    check_columns, codec_of, column_default, declared_columns, expression_over, settled_type, sorting_key,
+    check_columns, codec_of, column_default, column_ttl, declared_columns, expression_over, settled_type, sorting_key,
 };
 use crate::definition::{KeyExpression, TableDefinition};
 use crate::ttl;
@@ -95,24 +95,33 @@ impl Alteration {
             self.origins.remove(at);
         }
         if self.definition.columns.is_empty() {
-            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Cannot drop or clear all columns"));
+            return Err(cannot_take_all());
         }
         Ok(())
     }
 
-    /// `CLEAR COLUMN` of the whole table: its rows have the column's default from now on.
+    /// `CLEAR COLUMN` of the whole table: its rows have the column's default from now on, and what is MATERIALIZED of it is computed anew.
     ///
     /// # Errors
     /// As [`drop_column`](Self::drop_column).
-    pub fn clear_column(&mut self, name: &str, if_exists: bool) -> Result<()> {
+    pub fn clear_column(&mut self, name: &str, if_exists: bool, context: &PlannerContext<'_>) -> Result<()> {
         let names = self.named(name);
         if names.is_empty() {
             return if if_exists { Ok(()) } else { Err(not_found(name, "clear")) };
         }
-        for name in &names {
-            self.refuse_key(name, "CLEAR")?;
-            if let Some(origin) = self.position(name).and_then(|at| self.origins.get_mut(at)) {
-                *origin = None;
+        if self.definition.columns.iter().all(|column| names.contains(&column.name)) {
+            return Err(cannot_take_all());
+        }
+        let mut cleared: Vec<usize> = names.iter().filter_map(|name| self.position(name)).collect();
+        while let Some(at) = cleared.pop() {
+            self.refuse_key(&self.definition.columns[at].name, "CLEAR")?;
+            self.origins[at] = None;
+            for (other, column) in self.definition.columns.iter().enumerate() {
+                let Some(default) = &column.default else { continue };
+                let is_stored = default.kind == DefaultKind::Materialized && self.origins[other].is_some();
+                if is_stored && self.refers(&default.expression, at, context) {
+                    cleared.push(other);
+                }
             }
         }
         Ok(())
@@ -190,7 +199,7 @@ impl Alteration {
         let Some(column) = self.definition.columns.get_mut(at) else { return Ok(()) };
         let before = column.clone();
         if let Some(default) = &declared.default {
-            column.default = Some(column_default(default)?);
+            column.default = Some(column_default(default, context)?);
         }
         match (&declared.data_type, &declared.default) {
             (Some(data_type), _) => column.data_type = settled_type(data_type, declared.nullable)?,
@@ -203,10 +212,10 @@ impl Alteration {
             column.comment = comment.as_str().into();
         }
         if let Some(codecs) = &declared.codec {
-            column.codec = Some(codec_of(codecs, column)?);
+            column.codec = Some(codec_of(codecs, column, context)?);
         }
         if let Some(ttl) = &declared.ttl {
-            column.ttl = Some(text::expression(ttl).into());
+            column.ttl = Some(column_ttl(ttl, context)?);
         }
         if before.data_type.is_nullable() && !column.data_type.is_nullable() {
             // Which value stands for NULL in rows that are there is nobody's guess.
@@ -262,8 +271,12 @@ impl Alteration {
     }
 
     /// `MODIFY TTL`: in the place of all that the table had.
-    pub fn modify_ttl(&mut self, elements: &[ast::TtlElement]) {
-        self.definition.ttl = ttl::declared(elements);
+    ///
+    /// # Errors
+    /// Where a function that SQL defined is called wrongly.
+    pub fn modify_ttl(&mut self, elements: &[ast::TtlElement], context: &PlannerContext<'_>) -> Result<()> {
+        self.definition.ttl = ttl::declared(elements, context)?;
+        Ok(())
     }
 
     /// `REMOVE TTL`.
@@ -461,6 +474,10 @@ impl Alteration {
         }
         refers
     }
+}
+
+fn cannot_take_all() -> Error {
+    Error::new(ErrorCode::BAD_ARGUMENTS, "Cannot DROP or CLEAR all columns")
 }
 
 fn not_found(name: &str, verb: &str) -> Error {

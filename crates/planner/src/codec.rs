@@ -41,11 +41,11 @@ pub struct ColumnCodec {
     pub compression: ColumnCompression,
 }
 
-/// The text of the codecs of a declaration, checked for its column's type.
+/// The text of the codecs of a declaration, checked for its column's type; `allow_suspicious` takes those that compress nothing.
 ///
 /// # Errors
-/// As [`ColumnCodec::parse`].
-pub(crate) fn declared(codecs: &[ast::Function], data_type: &DataType) -> Result<Arc<str>> {
+/// As [`ColumnCodec::parse`], and `BAD_ARGUMENTS`.
+pub(crate) fn declared(codecs: &[ast::Function], data_type: &DataType, allow_suspicious: bool) -> Result<Arc<str>> {
     let one = |codec: &ast::Function| match codec.arguments.as_slice() {
         [] => codec.name.clone(),
         arguments => {
@@ -54,7 +54,11 @@ pub(crate) fn declared(codecs: &[ast::Function], data_type: &DataType) -> Result
         }
     };
     let sql: Vec<String> = codecs.iter().map(one).collect();
-    Ok(ColumnCodec::parse(&sql.join(", "), data_type)?.sql)
+    let codec = ColumnCodec::parse(&sql.join(", "), data_type)?;
+    if !allow_suspicious {
+        codec.check_sense()?;
+    }
+    Ok(codec.sql)
 }
 
 impl ColumnCodec {
@@ -66,18 +70,7 @@ impl ColumnCodec {
     pub fn parse(sql: &str, data_type: &DataType) -> Result<Self> {
         let (mut shown, mut packing, mut compression) = (Vec::new(), None, None);
         for codec in split(sql) {
-            let codec = codec.trim();
-            let (name, parameter) = match codec.split_once('(') {
-                Some((name, rest)) => (name.trim(), Some(rest.trim_end_matches(')').trim())),
-                None => (codec, None),
-            };
-            if compression.is_some() {
-                let message = format!(
-                    "The combination of compression codecs {sql} is meaningless, because it does not make sense to apply any \
-                     transformations after generic compression algorithm"
-                );
-                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
-            }
+            let (name, parameter) = name_and_parameter(codec);
             if let Some((general, sql)) = general(name, parameter)? {
                 compression = Some(general);
                 shown.push(sql);
@@ -91,19 +84,44 @@ impl ColumnCodec {
             }
         }
         let sql: Arc<str> = shown.join(", ").into();
-        if compression == Some(ColumnCompression::None) && packing.is_some() {
-            let message =
-                format!("It does not make sense to have codec NONE along with other compression codecs: {sql}");
-            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
-        }
-        if compression.is_none() && sql.starts_with("Delta") {
-            let message = format!(
-                "Compression codec {sql} does not compress anything. You may want to add generic compression algorithm after other \
-                 transformations, like: {sql}, LZ4."
-            );
-            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
-        }
         Ok(Self { sql, packing, compression: compression.unwrap_or(ColumnCompression::Default) })
+    }
+
+    /// Refuses codecs that make no sense together or alone.
+    fn check_sense(&self) -> Result<()> {
+        let sql = &self.sql;
+        let bad = |message: String| Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        let hint = "(Note: you can enable setting 'allow_suspicious_codecs' to skip this check).";
+        let codecs = split(sql);
+        let is_general = |codec: &&str| general(name_and_parameter(codec).0, None).is_ok_and(|known| known.is_some());
+        let Some((last, others)) = codecs.split_last() else { return Ok(()) };
+        if others.iter().any(is_general) {
+            return bad(format!(
+                "The combination of compression codecs {sql} is meaningless, because it does not make sense to apply any \
+                 transformations after generic compression algorithm. {hint}"
+            ));
+        }
+        if self.compression == ColumnCompression::None && !others.is_empty() {
+            return bad(format!(
+                "It does not make sense to have codec NONE along with other compression codecs: {sql}. {hint}"
+            ));
+        }
+        if others.is_empty() && last.starts_with("Delta") {
+            return bad(format!(
+                "Compression codec {sql} does not compress anything. You may want to add generic compression algorithm after \
+                 other transformations, like: {sql}, LZ4. {hint}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// `name(parameter)` taken apart.
+fn name_and_parameter(codec: &str) -> (&str, Option<&str>) {
+    let codec = codec.trim();
+    match codec.split_once('(') {
+        Some((name, rest)) => (name.trim(), Some(rest.trim_end_matches(')').trim())),
+        None => (codec, None),
     }
 }
 
@@ -307,6 +325,7 @@ mod tests {
             ("T64, LZ4", "String", ErrorCode::ILLEGAL_SYNTAX_FOR_CODEC_TYPE),
         ] {
             let refused = ColumnCodec::parse(sql, &DataType::parse(data_type).unwrap());
+            let refused = refused.and_then(|codec| codec.check_sense());
             assert_eq!(refused.map_err(|error| error.code), Err(code), "{sql} of {data_type}");
         }
     }

@@ -6,7 +6,7 @@ use squall_functions::{FunctionContext, Moment};
 use squall_sql::ast;
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
-use crate::analyzer::{Analyzer, Definitions, analyze_query, text, typed_literal};
+use crate::analyzer::{Analyzer, Definitions, analyze_query, text, typed_literal, without_user_functions};
 use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
 use crate::codec;
 use crate::context::PlannerContext;
@@ -106,7 +106,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
         constraints,
         indices,
         projections,
-        ttl: ttl::declared(&storage.ttl),
+        ttl: ttl::declared(&storage.ttl, context)?,
         engine: storage.engine.as_ref().map_or("", |engine| &engine.name).into(),
         engine_arguments,
         sorting_key,
@@ -215,7 +215,7 @@ pub(crate) fn declared_columns(
                 format!("Cannot add column {name}: column with this name already exists"),
             ));
         }
-        let default = declaration.default.as_ref().map(column_default).transpose()?;
+        let default = declaration.default.as_ref().map(|default| column_default(default, context)).transpose()?;
         // Where no type is written, the default tells it, below.
         let data_type = match &declaration.data_type {
             Some(data_type) => {
@@ -230,13 +230,16 @@ pub(crate) fn declared_columns(
         columns.push(ColumnDescription {
             default,
             comment: declaration.comment.as_deref().unwrap_or_default().into(),
-            ttl: declaration.ttl.as_ref().map(|ttl| text::expression(ttl).into()),
+            ttl: declaration.ttl.as_ref().map(|ttl| column_ttl(ttl, context)).transpose()?,
             ..ColumnDescription::new(name, data_type)
         });
     }
     infer_types(&mut columns, others, declarations, context)?;
     for (column, declaration) in columns.iter_mut().zip(declarations) {
-        column.codec = declaration.codec.as_ref().map(|codecs| codec_of(codecs, column)).transpose()?;
+        column.codec = declaration.codec.as_ref().map(|codecs| codec_of(codecs, column, context)).transpose()?;
+    }
+    if !context.settings.flatten_nested {
+        return Ok(columns);
     }
     Ok(columns.into_iter().zip(declarations).flat_map(|(column, declaration)| flattened(column, declaration)).collect())
 }
@@ -268,14 +271,18 @@ pub(crate) fn sorting_key(
     order_by.items.iter().map(|item| keys.part(&item.expression)).collect()
 }
 
-pub(crate) fn codec_of(codecs: &[ast::Function], column: &ColumnDescription) -> Result<Arc<str>> {
+pub(crate) fn codec_of(
+    codecs: &[ast::Function],
+    column: &ColumnDescription,
+    context: &PlannerContext<'_>,
+) -> Result<Arc<str>> {
     let kind = column.default.as_ref().map(|default| default.kind);
     if let Some(kind @ (DefaultKind::Alias | DefaultKind::Ephemeral)) = kind {
         let kind = if kind == DefaultKind::Alias { "ALIAS" } else { "EPHEMERAL" };
         let message = format!("Cannot specify codec for column type {kind}");
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
     }
-    codec::declared(codecs, &column.data_type)
+    codec::declared(codecs, &column.data_type, context.settings.allow_suspicious_codecs)
 }
 
 /// Types of columns that have only a default: in an order in which each default's own columns are known.
@@ -359,7 +366,11 @@ fn modified(data_type: DataType, nullable: Option<bool>) -> Result<DataType> {
     }
 }
 
-pub(crate) fn column_default(default: &ast::ColumnDefault) -> Result<ColumnDefault> {
+pub(crate) fn column_ttl(ttl: &ast::Expression, context: &PlannerContext<'_>) -> Result<Arc<str>> {
+    Ok(text::expression(&without_user_functions(ttl, context.catalog)?).into())
+}
+
+pub(crate) fn column_default(default: &ast::ColumnDefault, context: &PlannerContext<'_>) -> Result<ColumnDefault> {
     let kind = match default.kind {
         ast::ColumnDefaultKind::Default => DefaultKind::Default,
         ast::ColumnDefaultKind::Materialized => DefaultKind::Materialized,
@@ -367,7 +378,8 @@ pub(crate) fn column_default(default: &ast::ColumnDefault) -> Result<ColumnDefau
         ast::ColumnDefaultKind::Ephemeral => DefaultKind::Ephemeral,
         ast::ColumnDefaultKind::AutoIncrement => return Err(Error::not_implemented("AUTO_INCREMENT")),
     };
-    let expression = default.expression.as_ref().map_or_else(String::new, text::expression);
+    let expanded = default.expression.as_ref().map(|default| without_user_functions(default, context.catalog));
+    let expression = expanded.transpose()?.as_ref().map_or_else(String::new, text::expression);
     Ok(ColumnDefault { kind, expression: expression.into() })
 }
 
@@ -549,10 +561,11 @@ pub fn plan_index(
     let within =
         |error: Error| Error::new(error.code, format!("{}: When validating secondary index `{name}`", error.message));
     let known = SkipIndexKind::of_function(kind).map_err(within)?;
-    let expressions = indexed_expressions(&expression_over(columns, &declared.expression, context)?);
+    let indexed = without_user_functions(&declared.expression, context.catalog)?;
+    let expressions = indexed_expressions(&expression_over(columns, &indexed, context)?);
     for expression in &expressions {
         if !expression.is_deterministic() {
-            let sql = text::expression(&declared.expression);
+            let sql = text::expression(&indexed);
             let message = format!(
                 "Expression must be deterministic but it contains non-deterministic part `{sql}`: for secondary index '{name}'"
             );
@@ -573,7 +586,7 @@ pub fn plan_index(
     let call = ast::Expression::new(ast::ExpressionKind::Function(Box::new(kind.clone())), ast::Span::default());
     Ok(SkipIndex {
         name: name.as_str().into(),
-        sql: text::expression(&declared.expression).into(),
+        sql: text::expression(&indexed).into(),
         kind: text::expression(&call).into(),
         granularity,
     })
@@ -588,11 +601,12 @@ pub fn plan_constraint(
     columns: &[ColumnDescription],
     context: &PlannerContext<'_>,
 ) -> Result<Constraint> {
-    expression_over(columns, &declared.expression, context)?;
+    let expression = without_user_functions(&declared.expression, context.catalog)?;
+    expression_over(columns, &expression, context)?;
     Ok(Constraint {
         name: declared.name.value.as_str().into(),
         is_assumed: declared.assume,
-        sql: text::expression(&declared.expression).into(),
+        sql: text::expression(&expression).into(),
     })
 }
 
@@ -684,6 +698,7 @@ impl Keys<'_> {
         let moment = Moment::default();
         let functions = FunctionContext { moment: moment.clone(), ..self.context.functions.clone() };
         let context = PlannerContext { functions, ..self.context.clone() };
+        let part = &without_user_functions(part, context.catalog)?;
         let expression = expression_over(self.columns, part, &context)?;
         if moment.was_asked() || !expression.is_deterministic() {
             let message = format!("Expression of a key must be deterministic: {}", text::expression(part));

@@ -96,7 +96,12 @@ impl SkipIndexKind {
                     [one] => number(one)
                         .filter(|share| (0.0..1.0).contains(share) && *share > 0.0)
                         .ok_or_else(|| bad("The BloomFilter false positive must be a double number between 0 and 1"))?,
-                    _ => return Err(incorrect("BloomFilter index cannot have more than one parameter.")),
+                    _ => {
+                        return Err(Error::new(
+                            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                            "BloomFilter index cannot have more than one parameter",
+                        ));
+                    }
                 };
                 Self::BloomFilter { false_positives }
             }

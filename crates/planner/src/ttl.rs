@@ -8,7 +8,7 @@ use squall_sql::ast::{self, MoveDestination};
 use squall_types::{DataType, Error, ErrorCode, Result};
 
 use crate::alteration::Identifiers;
-use crate::analyzer::{text, typed_literal};
+use crate::analyzer::{expand, text, typed_literal};
 use crate::bind::bind_parsed;
 use crate::catalog::{ColumnDescription, DefaultKind};
 use crate::codec::{self, ColumnCodec, ColumnCompression};
@@ -115,8 +115,20 @@ impl TableTtl {
 }
 
 /// The elements of a TTL clause as definitions keep them.
-pub(crate) fn declared(elements: &[ast::TtlElement]) -> Vec<Arc<str>> {
-    elements.iter().map(|element| squall_sql::format_ttl(element).into()).collect()
+///
+/// # Errors
+/// Where a function that SQL defined is called wrongly.
+pub(crate) fn declared(elements: &[ast::TtlElement], context: &PlannerContext<'_>) -> Result<Vec<Arc<str>>> {
+    let declared = |element: &ast::TtlElement| {
+        let mut element = element.clone();
+        expand(&mut element.expression, context.catalog)?;
+        element.filter.iter_mut().try_for_each(|filter| expand(filter, context.catalog))?;
+        if let ast::TtlAction::GroupBy { assignments, .. } = &mut element.action {
+            assignments.iter_mut().try_for_each(|set| expand(&mut set.expression, context.catalog))?;
+        }
+        Ok(squall_sql::format_ttl(&element).into())
+    };
+    elements.iter().map(declared).collect()
 }
 
 /// An element with a column under another name.
@@ -207,7 +219,7 @@ impl Binding<'_> {
             ast::TtlAction::GroupBy { key, assignments } => TtlAction::Group(self.groups(key, assignments)?),
             ast::TtlAction::Recompress(codecs) => {
                 // As of bytes: it is for all columns that name no codec.
-                let sql = codec::declared(codecs, &DataType::String)?;
+                let sql = codec::declared(codecs, &DataType::String, true)?;
                 let compression = ColumnCodec::parse(&sql, &DataType::String)?.compression;
                 TtlAction::Recompress { sql, compression }
             }

@@ -412,6 +412,7 @@ impl Server {
             ticks += 1;
             self.processes.admission.observe();
             self.processes.relieve_memory();
+            self.processes.wake_waiting();
             if ticks.is_multiple_of(TICKS_PER_SECOND) {
                 self.processes.overload.sample();
             }

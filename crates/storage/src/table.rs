@@ -193,12 +193,16 @@ pub struct PartInfo {
     pub name: Arc<str>,
     /// The partition's id, `all` where the table has no partition key.
     pub partition_id: Arc<str>,
+    /// The values of the partition key as text; `tuple()` where the table has none.
+    pub partition: Arc<str>,
     /// Its rows.
     pub rows: u64,
     /// The file's size.
     pub bytes_on_disk: u64,
     /// Granules.
     pub marks: u64,
+    /// What its primary index takes in memory.
+    pub primary_key_bytes: u64,
     /// The file.
     pub path: PathBuf,
     /// What it knows of its table's TTL.
@@ -207,6 +211,10 @@ pub struct PartInfo {
     pub codec: Option<Arc<str>>,
     /// The smallest and largest value, in seconds, of the first `DateTime` among the sorting key's columns.
     pub times: Option<(u32, u32)>,
+    /// The smallest and largest value, in days, of the first `Date` that the partition key is of.
+    pub partition_dates: Option<(u32, u32)>,
+    /// The same of the first `DateTime`, in seconds.
+    pub partition_times: Option<(u32, u32)>,
     /// How many of its rows are deleted and still in the file.
     pub deleted_rows: u64,
 }

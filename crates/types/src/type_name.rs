@@ -517,8 +517,9 @@ impl<'a> NameReader<'a> {
             self.spaces();
             let start = self.at;
             // A name is an identifier that another type's name follows.
-            let name = if self.text[self.at..].starts_with('`') {
-                Some(self.quoted('`')?)
+            let quote = self.text[self.at..].chars().next().filter(|first| matches!(first, '`' | '"'));
+            let name = if let Some(quote) = quote {
+                Some(self.quoted(quote)?)
             } else {
                 let word: Arc<str> = self.word().into();
                 self.spaces();

@@ -57,3 +57,8 @@ CREATE TABLE simple (x SimpleAggregateFunction(first_value, String), y SimpleAgg
 INSERT INTO simple (x, a) VALUES ('a', {1: 2});
 SELECT x, y, z, a, c FROM simple;
 DROP TABLE simple;
+SELECT windowFunnel(100)(t, a = 1, b = 1) FROM values('t UInt32, a UInt8, b UInt8', (1, 1, 1));
+SELECT windowFunnel(100)(t, a = 1, b = 1), windowFunnel(100, 'strict_increase')(t, a = 1, b = 1), windowFunnel(100, 'strict_order')(t, a = 1, b = 1), windowFunnel(100, 'strict_once')(t, a = 1, b = 1) FROM values('t UInt32, a UInt8, b UInt8', (1, 0, 1), (1, 1, 0));
+SELECT histogram(5)(number - 10), histogram(3)(number) FROM numbers(20);
+SELECT histogram(2)(x) FROM values('x Float64', nan);
+SELECT sum(grouping(number)) FROM numbers(3) GROUP BY ROLLUP(number);

@@ -32,3 +32,16 @@ DESCRIBE f9;
 CREATE TABLE f10 AS f8 ENGINE = Memory;
 DESCRIBE f10;
 INSERT INTO f10 SELECT * FROM f8;
+CREATE TABLE with_defaults (a UInt8, b UInt8 DEFAULT a + 6, c UInt8 DEFAULT b + 1) ENGINE = File(JSONEachRow);
+CREATE TABLE without_defaults (a UInt8) ENGINE = File(JSONEachRow);
+INSERT INTO with_defaults VALUES (1, 2, 3);
+INSERT INTO with_defaults (a) VALUES (5);
+SELECT * FROM with_defaults ORDER BY a;
+SELECT c FROM with_defaults ORDER BY a;
+INSERT INTO FUNCTION file('defaults_of_files.jsonl', 'JSONEachRow', 'a UInt8') SELECT number FROM numbers(3) SETTINGS engine_file_truncate_on_insert = 1;
+CREATE TABLE over_file (a UInt8, b UInt8 DEFAULT a + 6, c UInt8 DEFAULT b + 1, d String DEFAULT 'none') ENGINE = File(JSONEachRow, 'defaults_of_files.jsonl');
+SELECT * FROM over_file ORDER BY a;
+-- squall: ClickHouse looks for the column a among those that the query reads
+SELECT c, d FROM over_file WHERE b = 7;
+SELECT count() FROM over_file;
+SELECT * FROM over_file ORDER BY a SETTINGS input_format_defaults_for_omitted_fields = 0;

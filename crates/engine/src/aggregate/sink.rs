@@ -69,7 +69,12 @@ impl Sink for AggregateSink {
         let settings = &self.context.settings;
         let groups_max = settings.max_rows_to_group_by;
         let mut local = AggregateLocal::new(self.grouping.clone(), self.spilling.clone(), groups_max)?;
-        local.breaks = settings.group_by_overflow_mode == "break";
+        local.overflow = match &*settings.group_by_overflow_mode {
+            "break" => Overflow::Break,
+            "any" => Overflow::KeepGroups,
+            _ => Overflow::Throw,
+        };
+        local.counts_left_out = matches!(&*settings.totals_mode, "before_having" | "after_having_inclusive");
         if self.grouping.with_totals {
             local.totals = self.grouping.accumulators()?;
         }
@@ -78,7 +83,8 @@ impl Sink for AggregateSink {
 
     fn finish(&self, locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
         let locals = locals.into_iter().map(downcast_local::<AggregateLocal>).collect::<Result<Vec<_>>>()?;
-        let locals = locals.into_iter().map(|local| *local).collect();
+        let mut locals: Vec<_> = locals.into_iter().map(|local| *local).collect();
+        locals.iter_mut().try_for_each(AggregateLocal::forget_others)?;
         self.merge.lock().begin(&self.grouping, self.spilling.as_ref(), locals)
     }
 
@@ -106,6 +112,17 @@ impl Sink for AggregateSink {
     }
 }
 
+/// What becomes of groups beyond `max_rows_to_group_by`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Overflow {
+    /// They end the query.
+    Throw,
+    /// They end the aggregation.
+    Break,
+    /// They are left out; rows of the groups that are there still count.
+    KeepGroups,
+}
+
 /// One worker's groups.
 pub(crate) struct AggregateLocal {
     pub(super) grouping: Arc<Grouping>,
@@ -116,8 +133,11 @@ pub(crate) struct AggregateLocal {
     pub(crate) totals: Vec<Box<dyn Accumulator>>,
     ids: Vec<u32>,
     groups_max: u64,
-    /// Whether groups beyond the limit end the aggregation rather than the query.
-    breaks: bool,
+    overflow: Overflow,
+    /// Whether totals are of rows, too, whose groups are left out.
+    counts_left_out: bool,
+    /// The first groups, which are all that count, where others are left out.
+    kept: Option<usize>,
     is_full: bool,
     /// Rows that have come.
     rows: usize,
@@ -133,7 +153,9 @@ impl AggregateLocal {
             totals: Vec::new(),
             ids: Vec::new(),
             groups_max,
-            breaks: false,
+            overflow: Overflow::Throw,
+            counts_left_out: false,
+            kept: None,
             is_full: false,
             rows: 0,
             lists: 0,
@@ -144,6 +166,14 @@ impl AggregateLocal {
 
     pub(super) fn memory_bytes(&self) -> usize {
         self.table.memory_bytes() + self.accumulators.iter().map(|states| states.memory_bytes()).sum::<usize>()
+    }
+
+    /// Takes groups out of the table that are left out.
+    fn forget_others(&mut self) -> Result<()> {
+        let Some(kept) = self.kept.filter(|kept| self.table.groups() > *kept) else { return Ok(()) };
+        let kept: Vec<u32> = (0..kept as u32).collect();
+        self.table = self.table.part(&kept)?;
+        Ok(())
     }
 
     /// Values in states that may have many.
@@ -178,7 +208,9 @@ impl AggregateLocal {
         const LISTS_MAX: usize = 7;
         let mut fresh = Self::new(self.grouping.clone(), self.spilling.clone(), self.groups_max)?;
         std::mem::swap(&mut fresh.totals, &mut self.totals);
-        fresh.breaks = self.breaks;
+        fresh.overflow = self.overflow;
+        fresh.counts_left_out = self.counts_left_out;
+        self.forget_others()?;
         // Where most rows are groups of their own, they are looked up once, when they come back.
         let are_new = self.table.groups() > self.rows / 2;
         if are_new && self.lists < LISTS_MAX && self.groups_max == 0 && fresh.table.stop_lookups() {
@@ -200,29 +232,61 @@ impl LocalSink for AggregateLocal {
         self.rows += rows;
         let ids = self.table.group_ids(&keys, rows, &mut self.ids)?;
         let groups = self.table.groups();
-        let is_passed = self.groups_max > 0 && groups as u64 > self.groups_max && !self.table.is_sparse();
-        // This block is still counted, as in ClickHouse.
-        self.is_full = is_passed && self.breaks;
-        if is_passed && !self.breaks {
-            let message =
-                format!("Limit for rows to GROUP BY exceeded: has {groups} rows, maximum: {}", self.groups_max);
-            return Err(Error::new(ErrorCode::TOO_MANY_ROWS, message));
+        if self.groups_max > 0 && groups as u64 > self.groups_max && !self.table.is_sparse() {
+            match self.overflow {
+                // This block is still counted, as in ClickHouse.
+                Overflow::Break => self.is_full = true,
+                // So are its groups kept.
+                Overflow::KeepGroups => {
+                    self.kept.get_or_insert(groups);
+                }
+                Overflow::Throw => {
+                    let message =
+                        format!("Limit for rows to GROUP BY exceeded: has {groups} rows, maximum: {}", self.groups_max);
+                    return Err(Error::new(ErrorCode::TOO_MANY_ROWS, message));
+                }
+            }
         }
+        let of_kept = match (self.kept.filter(|kept| *kept < groups), ids) {
+            (Some(kept), GroupIds::Each(ids)) => {
+                let is_kept = BooleanBuffer::collect_bool(rows, |row| (ids[row] as usize) < kept);
+                let ids: Vec<u32> = ids.iter().copied().filter(|id| (*id as usize) < kept).collect();
+                Some((BooleanArray::new(is_kept, None), ids, kept))
+            }
+            _ => None,
+        };
         // Of the rows that come once for each set of keys, those of one set count.
         let of_totals = match self.grouping.sets.filter(|_| !self.totals.is_empty()) {
             Some(sets) => {
                 let numbers = keys[sets.number].as_primitive::<UInt16Type>()?.values();
                 let counted = BooleanBuffer::collect_bool(rows, |row| numbers[row] == 0);
-                let rows = counted.count_set_bits();
-                Some((BooleanArray::new(counted, None), rows))
+                Some(counted)
             }
             None => None,
         };
+        // Those of groups that are left out count where the mode says so.
+        let of_totals = match (of_totals, &of_kept) {
+            (of_totals, None) => of_totals,
+            (of_totals, Some(_)) if self.counts_left_out => of_totals,
+            (None, Some((is_kept, ..))) => Some(is_kept.values().clone()),
+            (Some(counted), Some((is_kept, ..))) => Some(&counted & is_kept.values()),
+        };
+        let of_totals = of_totals.map(|counted| {
+            let rows = counted.count_set_bits();
+            (BooleanArray::new(counted, None), rows)
+        });
         for (at, accumulator) in self.accumulators.iter_mut().enumerate() {
             let expressions = self.grouping.calls.get(at).map_or(&[][..], |call| &call.arguments);
             let arguments =
                 expressions.iter().map(|argument| evaluate(argument, &block)).collect::<Result<Vec<_>>>()?;
-            accumulator.update(ids, groups, &arguments, rows)?;
+            match &of_kept {
+                None => accumulator.update(ids, groups, &arguments, rows)?,
+                Some((is_kept, ids, kept)) => {
+                    let arguments = arguments.iter().map(|argument| argument.filter(is_kept, ids.len()));
+                    let arguments = arguments.collect::<Result<Vec<_>>>()?;
+                    accumulator.update(GroupIds::Each(ids), *kept, &arguments, ids.len())?;
+                }
+            }
             if let Some(totals) = self.totals.get_mut(at) {
                 match &of_totals {
                     None => totals.update(GroupIds::Single, 1, &arguments, rows)?,
@@ -232,6 +296,10 @@ impl LocalSink for AggregateLocal {
                     }
                 }
             }
+        }
+        // Groups that are left out take memory until there are as many as are kept.
+        if self.kept.is_some_and(|kept| self.table.groups() > 2 * kept + BLOCK_ROWS_MAX) {
+            self.forget_others()?;
         }
         self.spill_if_needed()
     }

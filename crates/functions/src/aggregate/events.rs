@@ -39,7 +39,10 @@ pub(super) trait OfEvents: Debug + Send + Sync + 'static {
         false
     }
 
-    /// The results, given each group's events in the order of time.
+    /// Whether events of one time are in the order of what they are, rather than as they came.
+    const ORDERED_BY_WHAT: bool = false;
+
+    /// The results, given each group's events in order.
     fn finish(&self, groups: Vec<Vec<Event>>) -> Result<Column>;
 }
 
@@ -79,7 +82,7 @@ struct Listed<F> {
     width: usize,
 }
 
-/// Events, and whether they are in the order of time.
+/// Events, and whether they are in order.
 #[derive(Clone, Default)]
 pub(super) struct Events {
     events: Vec<Event>,
@@ -87,11 +90,17 @@ pub(super) struct Events {
     rows: u64,
 }
 
-impl Events {
-    fn sort(&mut self) {
-        if !self.sorted {
-            self.events.sort_by_key(|event| event.time);
-            self.sorted = true;
+
+impl<F: OfEvents> Listed<F> {
+    /// Where an event belongs.
+    fn place(event: &Event) -> (u64, u64) {
+        (event.time, if F::ORDERED_BY_WHAT { event.what } else { 0 })
+    }
+
+    fn sort(state: &mut Events) {
+        if !state.sorted {
+            state.events.sort_by_key(Self::place);
+            state.sorted = true;
         }
     }
 }
@@ -129,10 +138,7 @@ impl<F: OfEvents> StateFunction for Listed<F> {
         state.rows += 1;
         let mut holds = rows.conditions.iter().map(|condition| condition[row] != 0);
         self.function.events_of(rows.times[row], &mut holds, state.rows, &mut state.events);
-        if state.sorted && state.events.len() > before {
-            let last = before.checked_sub(1).map(|last| state.events[last].time);
-            state.sorted = last.is_none_or(|last| last <= rows.times[row]);
-        }
+        state.sorted = state.sorted && state.events[before.saturating_sub(1)..].is_sorted_by_key(Self::place);
     }
 
     fn merge(&self, into: &mut Events, mut from: Events) -> Result<()> {
@@ -144,7 +150,7 @@ impl<F: OfEvents> StateFunction for Listed<F> {
         let rows = into.rows;
         from.events.iter_mut().for_each(|event| event.row += rows);
         into.sorted &= from.sorted
-            && into.events.last().is_none_or(|last| from.events.first().is_none_or(|first| last.time <= first.time));
+            && into.events.last().is_none_or(|last| Self::place(last) <= Self::place(&from.events[0]));
         into.events.append(&mut from.events);
         into.rows += from.rows;
         Ok(())
@@ -190,7 +196,7 @@ impl<F: OfEvents> StateFunction for Listed<F> {
         let mut groups = Vec::with_capacity(states.len());
         for mut state in states {
             checkpoint(state.events.len() * 20)?;
-            state.sort();
+            Self::sort(&mut state);
             groups.push(state.events);
         }
         self.function.finish(groups)

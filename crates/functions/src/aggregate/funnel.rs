@@ -187,6 +187,7 @@ impl Funnel {
 
 impl OfEvents for Funnel {
     const WHAT_BYTES: usize = 1;
+    const ORDERED_BY_WHAT: bool = true;
 
     fn return_type(&self) -> &DataType {
         &DataType::UInt8
@@ -196,8 +197,6 @@ impl OfEvents for Funnel {
         let before = events.len();
         let steps = holds.zip(1..).filter(|(holds, _)| *holds);
         events.extend(steps.map(|(_, what)| Event { time, what, row }));
-        // The last steps first: a row must not follow itself.
-        events[before..].reverse();
         if self.in_order && events.len() == before {
             events.push(Event { time, what: 0, row });
         }

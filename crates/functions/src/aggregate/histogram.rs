@@ -101,9 +101,13 @@ impl Histogram {
         Self::compress(&mut state, self.bins);
         let mut low = state.least;
         let bin = |at: usize| {
-            let high = state.bins.get(at + 1).map_or(state.greatest, |next| (state.bins[at].mean + next.mean) / 2.0);
-            let bin = [std::mem::replace(&mut low, high), high, state.bins[at].weight];
-            float_values(&bin)
+            let Bin { mean, weight } = state.bins[at];
+            let (before, next) = (at.checked_sub(1).map(|before| &state.bins[before]), state.bins.get(at + 1));
+            let high = next.map_or(state.greatest, |next| (mean + next.mean) / 2.0);
+            // Between two means the density is taken to be linear, so a bin's share depends on its neighbours'.
+            let beside = |other: Option<&Bin>| other.map_or(weight, |other| (other.weight + weight * 3.0) / 4.0);
+            let share = (beside(before) + beside(next)) / 2.0;
+            float_values(&[std::mem::replace(&mut low, high), high, share])
         };
         Value::Array((0..state.bins.len()).map(bin).collect())
     }
@@ -125,13 +129,16 @@ impl StateFunction for Histogram {
 
     fn rows(&self, arguments: &[Column]) -> Result<Vec<f64>> {
         let [column] = arguments else { return Err(Error::logical("histogram takes one argument")) };
-        floats(column)
+        let values = floats(column)?;
+        if values.iter().all(|value| value.is_finite()) {
+            return Ok(values);
+        }
+        let message = "Invalid value (inf or nan) for aggregation by 'histogram' function";
+        Err(Error::new(ErrorCode::INCORRECT_DATA, message))
     }
 
     fn add(&self, state: &mut Bins, rows: &Vec<f64>, row: usize) {
-        if rows[row].is_finite() {
-            self.push(state, Bin { mean: rows[row], weight: 1.0 });
-        }
+        self.push(state, Bin { mean: rows[row], weight: 1.0 });
     }
 
     fn merge(&self, into: &mut Bins, from: Bins) -> Result<()> {

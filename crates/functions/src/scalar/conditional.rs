@@ -138,7 +138,11 @@ fn branches(call: &Call<'_>) -> Bound {
     let result = common_type(&values, call.context.settings.use_variant_as_common_type)?;
     let options = CastOptions { keeps_padding: call.name == "if", ..CastOptions::to_common(call.session_zone()?) };
     call.bind(result.clone(), move |arguments, rows| {
-        let value = |at: usize| cast(argument(arguments, at)?, &result, &options);
+        let value = |at: usize| match argument(arguments, at)? {
+            // Nothing is the default of whatever it stands beside: `[][1]`.
+            nothing if *nothing.data_type() == DataType::Nothing => Column::default_values(result.clone(), rows),
+            column => cast(column, &result, &options),
+        };
         if last == 2 {
             let condition_column = argument(arguments, 0)?;
             let holds = condition(condition_column, rows)?;

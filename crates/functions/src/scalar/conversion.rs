@@ -272,7 +272,7 @@ fn grows_within(from: &DataType, to: &DataType) -> Option<(i64, i64)> {
         (DataType::DateTime64(digits, _), DataType::Date | DataType::DateTime(_)) if *digits <= 9 => {
             Some(ticks(u32::MAX.into(), *digits))
         }
-        (from, to) if (from.is_integer() || *from == DataType::Bool) && to.is_float() => Some(EVERYWHERE),
+        (from, to) if (from.is_integer() || *from == DataType::Bool || from.is_decimal()) && to.is_float() => Some(EVERYWHERE),
         (from, to) if from.is_float() && to.is_float() => Some(EVERYWHERE),
         (DataType::Bool | DataType::Date | DataType::DateTime(_), to) if to.is_integer() => {
             let bytes = from.fixed_width_bytes()?;
@@ -344,9 +344,13 @@ fn zoned(call: &Call<'_>, at: usize) -> Result<DataType> {
 }
 
 fn to_date_time(call: &Call<'_>) -> Bound {
-    // A number behind the value is the scale of a `DateTime64`.
+    // A number behind the value is the scale of a `DateTime64`, and 0 that of a `DateTime`.
     if call.arguments.len() > 1 && call.type_of(1).is_integer() {
-        return convert_to(call, scaled(call)?);
+        let to = match scaled(call)? {
+            DataType::DateTime64(0, zone) => DataType::DateTime(zone),
+            scaled => scaled,
+        };
+        return convert_to(call, to);
     }
     call.arguments(1..=2)?;
     // A time keeps its zone.

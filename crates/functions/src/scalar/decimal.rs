@@ -142,7 +142,9 @@ fn with_scale(call: &Call<'_>, divides: bool) -> Result<Arc<dyn BoundFunction>> 
                 return left.over(right);
             }
             let product = left.times(right)?;
-            if shift < 0 { product.over(power(-shift)?) } else { product.times(power(shift)?) }
+            let scaled = if shift < 0 { product.over(power(-shift)?) } else { product.times(power(shift)?) };
+            // No decimal has more digits.
+            scaled.filter(|scaled| I256::power_of_ten(76).is_none_or(|end| -end < *scaled && *scaled < end))
         };
         let overflow = || Error::new(ErrorCode::DECIMAL_OVERFLOW, "Numeric overflow: result bigger that Decimal256");
         column_of(try_both(&left, &right, rows, of, overflow)?, &result)

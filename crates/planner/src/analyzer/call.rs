@@ -11,6 +11,7 @@ use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
 use squall_types::settings::SettingType;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value, checkpoint};
 
+use super::user_function::substituted;
 use super::graph::{AggregateNode, HigherOrderNode, LAMBDA_DEPTH_MAX, NodeId};
 use super::membership::MEMBERSHIPS;
 use super::scope::{Local, Scope};
@@ -19,37 +20,11 @@ use crate::uses::Used;
 /// Longer constants are computed while the query runs, where memory is accounted for.
 pub(crate) const FOLDED_BYTES_MAX: usize = 1 << 20;
 
-/// The body of a function that SQL defined, with a call's arguments in the places of its parameters.
 /// Whether an aggregate of NULLs alone is NULL, as `sum` is and `count` is not.
 fn gives_null_for_nulls(name: &str, parameters: &[Value], types: &[DataType]) -> bool {
     let nullable: Vec<DataType> = types.iter().map(DataType::to_nullable).collect();
     !name.ends_with("OrNull")
         && resolve_aggregate(name, parameters, &nullable).is_ok_and(|function| function.return_type().is_nullable())
-}
-
-fn substituted(lambda: &ast::Lambda, call: &ast::Function) -> Result<ast::Expression> {
-    struct Substitution<'a>(Vec<(&'a str, &'a ast::Expression)>);
-    impl ast::Visitor for Substitution<'_> {
-        fn expression(&mut self, expression: &mut ast::Expression) -> bool {
-            let ExpressionKind::Identifier(parts) = &expression.kind else { return true };
-            if let [name] = parts.as_slice()
-                && let Some((_, argument)) = self.0.iter().find(|(parameter, _)| *parameter == name.value)
-            {
-                // Names in the argument are the caller's.
-                expression.kind = argument.kind.clone();
-            }
-            false
-        }
-    }
-    let (expected, passed) = (lambda.parameters.len(), call.arguments.len());
-    if expected != passed {
-        let message = format!("Lambda {} expect {expected} arguments. Actual: {passed}", call.name);
-        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
-    }
-    let parameters = lambda.parameters.iter().map(|parameter| parameter.value.as_str());
-    let mut body = lambda.body.clone();
-    body.walk(&mut Substitution(parameters.zip(&call.arguments).collect()));
-    Ok(body)
 }
 
 impl Scope<'_> {
@@ -100,9 +75,8 @@ impl Scope<'_> {
         }
         if let Some(lambda) = self.analyzer.context.catalog.user_function(&call.name) {
             // It may call itself.
-            let analyzer = self.analyzer;
             let body = substituted(&lambda, call).map_err(|error| self.in_scope(error))?;
-            return analyzer.nested(|| self.resolve_argument(&body));
+            return self.with_own_aliases(|scope| scope.resolve_argument(&body));
         }
         self.check_no_window_function(&call.name)?;
         Err(self.in_scope(unknown_function(&call.name)))
@@ -368,7 +342,7 @@ impl Scope<'_> {
             return Err(self.in_scope_of_call(Error::new(ErrorCode::UNKNOWN_SETTING, message)));
         };
         let value = match description.setting_type {
-            SettingType::String | SettingType::TimeZone => Value::string(text),
+            SettingType::String | SettingType::Map | SettingType::TimeZone => Value::string(text),
             SettingType::Bool => Value::Bool(text == "1"),
             SettingType::Float | SettingType::Seconds => Value::Float64(text.parse().unwrap_or_default()),
             SettingType::Int64 => Value::Int64(text.parse().unwrap_or_default()),
@@ -402,7 +376,12 @@ impl Scope<'_> {
             && matches!(&call.arguments[..], [argument] if is_plain_asterisk(argument));
         let arguments = match counts_rows {
             true => Vec::new(),
-            false => self.before_grouping(|scope| scope.arguments(&call.arguments))?,
+            false => {
+                let within = std::mem::replace(&mut self.in_aggregate, true);
+                let arguments = self.before_grouping(|scope| scope.arguments(&call.arguments));
+                self.in_aggregate = within;
+                arguments?
+            }
         };
         let mut shown = String::new();
         self.append_call_name(call, &mut shown)?;

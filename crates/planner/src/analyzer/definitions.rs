@@ -184,7 +184,7 @@ impl<'q> Definitions<'q> {
             }
         }
         let outer = std::mem::replace(&mut self.scope.locals, locals);
-        let result = self.scope.resolve(expression);
+        let result = self.scope.with_own_aliases(|scope| scope.resolve(expression));
         self.scope.locals = outer;
         let node = result.map_err(|error| match error.code {
             ErrorCode::UNKNOWN_IDENTIFIER => self.missing(expression, error),

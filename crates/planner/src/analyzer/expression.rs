@@ -384,8 +384,7 @@ impl<'q> Scope<'q> {
         let data_type = self.source.data_type(column).clone();
         let expression = super::text::parse_expression(&text)?;
         // ALIAS columns may refer to each other; a circle of them ends at the limit of depth.
-        let analyzer = self.analyzer;
-        let node = analyzer.nested(|| self.resolve(&expression));
+        let node = self.with_own_aliases(|scope| scope.resolve(&expression));
         self.parsed.push(expression);
         let node = node?;
         if *self.graph.data_type(node) == data_type {
@@ -456,8 +455,10 @@ impl<'q> Scope<'q> {
         fn tuple_has(data_type: &DataType, name: &str) -> bool {
             match data_type {
                 DataType::Tuple(elements) => {
+                    // Only where elements have no names they are told by their numbers.
+                    let is_number = || name.parse::<usize>().is_ok_and(|number| (1..=elements.len()).contains(&number));
                     elements.iter().any(|element| element.name.as_deref() == Some(name))
-                        || name.parse::<usize>().is_ok_and(|number| (1..=elements.len()).contains(&number))
+                        || elements.iter().all(|element| element.name.is_none()) && is_number()
                 }
                 DataType::Array(item) => tuple_has(item, name),
                 DataType::Named(named) => tuple_has(named.values(), name),

@@ -8,6 +8,7 @@ use squall_types::{Block, ColumnBuilder, DataType, Error, ErrorCode, Result, Sch
 use super::Analyzer;
 use super::conversion;
 use super::graph::{Graph, NodeId};
+use super::row_filter::by_policy;
 use super::scope::{Outer, Scope};
 use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
@@ -81,14 +82,18 @@ impl Scope<'_> {
         if let Some(sample) = &table.sample {
             source = super::sample::sampled(self.analyzer, source, sample)?;
         }
+        let alias = table.alias.as_ref().map(|alias| self.analyzer.identifier(alias)).transpose()?;
+        if !matches!(table.source, TableSource::Subquery(_)) {
+            source = self.additionally_filtered(source, alias)?;
+        }
         if !table.column_aliases.is_empty() {
             let names = table.column_aliases.iter().map(|name| self.analyzer.identifier(name));
             let names = names.collect::<Result<Vec<_>>>()?;
             let (database, name) = (source.database.take(), source.table.take());
             source = Source::plan(rename_columns(whole(source), &names)?).named(database.as_deref(), name.as_deref());
         }
-        if let Some(alias) = &table.alias {
-            source.alias = Some(self.analyzer.identifier(alias)?.into());
+        if let Some(alias) = alias {
+            source.alias = Some(alias.into());
         }
         Ok(source)
     }
@@ -175,7 +180,7 @@ impl Scope<'_> {
         let Some(filter) = self.analyzer.context.catalog.row_filter(&*table)? else {
             return Ok(Source::table(table).shown_by(self.analyzer.context.settings));
         };
-        self.analyzer.nested(|| filtered(self.analyzer, table, &filter))
+        self.analyzer.nested(|| by_policy(self.analyzer, Source::table(table), &filter))
     }
 
     /// Has what a query loads loaded, where it is not yet.
@@ -476,39 +481,6 @@ impl Analyzer<'_> {
         crate::rules::check_reads(&plan, self.context)?;
         Ok(plan.schema().clone())
     }
-}
-
-/// The rows of a table that meet a condition, as a source with all of the table's columns: first those that `*` stands for.
-fn filtered(analyzer: &Analyzer<'_>, table: Arc<dyn TableMetadata>, filter: &ast::Expression) -> Result<Source> {
-    let functions = &analyzer.context.functions;
-    let mut scope = Scope::without_select(analyzer, None);
-    scope.source = Source::table(table.clone());
-    let visible = scope.source.asterisk();
-    let hidden: Vec<usize> = (0..scope.source.table_columns()).filter(|column| !visible.contains(column)).collect();
-    let mut names: Vec<Arc<str>> = Vec::new();
-    let mut nodes = Vec::new();
-    for column in visible.iter().chain(&hidden) {
-        let name = scope.source.name(*column).to_owned();
-        nodes.push(scope.resolve(&ast::Expression::identifier(name.as_str()))?);
-        names.push(name.into());
-    }
-    let condition = scope.resolve(filter)?;
-    let graph = scope.graph;
-    let mut source = scope.source;
-    let stage = source.take_stage(&graph);
-    let missing = |_| Error::logical("a column of a table with a row policy is missing");
-    let condition = stage.lower(condition).map_err(missing)?;
-    let expressions = nodes.iter().map(|node| stage.lower(*node)).collect::<Result<Vec<_>, _>>().map_err(missing)?;
-    let mut plan = stage.into_plan();
-    if let Plan::Scan(scan) = &mut plan {
-        scan.predicate = crate::rules::all_of(vec![condition], functions)?;
-        scan.hides_rows = true;
-    } else {
-        return Err(Error::logical("a table with a row policy is no scan"));
-    }
-    let (database, name) = (table.database().to_owned(), table.name().to_owned());
-    let plan = project(plan, expressions, names.into_iter());
-    Ok(Source::plan(plan).named(Some(&database), Some(&name)).with_virtual_columns(hidden.len()))
 }
 
 /// All rows and columns of a source.

@@ -205,8 +205,12 @@ impl Scope<'_> {
     /// `grouping(a, b)`: a number with a bit for each argument, which tells whether the row's set has the key.
     ///
     /// # Errors
-    /// `BAD_ARGUMENTS` for what is no key, `ILLEGAL_AGGREGATION` without GROUP BY.
+    /// `BAD_ARGUMENTS` for what is no key, `ILLEGAL_AGGREGATION` without GROUP BY and within an aggregate.
     pub fn grouping_call(&mut self, call: &ast::Function) -> Result<NodeId> {
+        if self.in_aggregate {
+            let message = "Function grouping is found inside an aggregate function in query";
+            return Err(self.in_scope(Error::new(ErrorCode::ILLEGAL_AGGREGATION, message)));
+        }
         let Some(after) = &self.after_grouping else {
             // The keys are not known yet: the expression is resolved again when they are.
             self.needs_keys = true;

@@ -20,6 +20,7 @@ mod matcher;
 mod membership;
 mod name;
 mod recursive;
+mod row_filter;
 mod sample;
 mod scope;
 mod select;
@@ -28,6 +29,7 @@ mod source;
 mod stage;
 mod subquery;
 mod table_function;
+mod user_function;
 pub(crate) mod text;
 mod view_explain;
 mod window;
@@ -51,6 +53,7 @@ pub(crate) use scope::Scope;
 pub(crate) use source::Source;
 pub(crate) use stage::{Stage, project};
 pub use table_function::{headers_of, remote_call};
+pub(crate) use user_function::{expand, without_user_functions};
 
 /// Resolving an expression is about so many nanoseconds' work.
 const ELEMENT_WORK: usize = 2_000;
@@ -61,7 +64,7 @@ const ELEMENT_WORK: usize = 2_000;
 /// Everything that can be wrong with a query, with ClickHouse's codes.
 pub fn analyze_query(query: &ast::Query, context: &PlannerContext<'_>) -> Result<Plan> {
     let analyzer = Analyzer::new(context);
-    let plan = analyzer.plan_body(&query.body, None)?;
+    let plan = row_filter::of_result(&analyzer, analyzer.plan_body(&query.body, None)?)?;
     Ok(match (context.settings.offset, context.settings.limit) {
         (0, 0) => plan,
         (offset, limit) => {

@@ -45,6 +45,8 @@ pub(crate) struct Scope<'q> {
     pub locals: Vec<Local>,
     /// How many lambdas are around the expression that is being resolved.
     pub lambda_depth: u32,
+    /// Whether what is being resolved is an expression of its own: a default, the body of a function of SQL.
+    pub has_own_aliases: bool,
     /// An aggregate that was met within another.
     pub nested_aggregate: Option<NodeId>,
     /// How many expressions are being resolved right now, one within the other.
@@ -53,13 +55,15 @@ pub(crate) struct Scope<'q> {
     pub subqueries: HashMap<*const ast::Query, Subquery>,
     /// Expressions of ALIAS columns, kept so that addresses of queries stay unique.
     pub parsed: Vec<ast::Expression>,
+    /// Whether arguments of an aggregate are being resolved.
+    pub in_aggregate: bool,
     /// What is known of the keys once rows are grouped.
     pub after_grouping: Option<AfterGrouping>,
     /// Whether something was resolved that the keys of GROUP BY must be known for.
     pub needs_keys: bool,
 }
 
-/// A name that a lambda gives: an argument of it, or an alias in it.
+/// A name that a lambda or the like gives: an argument of it, or an alias in it.
 pub(crate) struct Local {
     /// Its name.
     pub name: Arc<str>,
@@ -175,10 +179,12 @@ impl<'q> Scope<'q> {
             common_tables: Vec::new(),
             locals: Vec::new(),
             lambda_depth: 0,
+            has_own_aliases: false,
             nested_aggregate: None,
             depth: 0,
             subqueries: HashMap::new(),
             parsed: Vec::new(),
+            in_aggregate: false,
             after_grouping: None,
             needs_keys: false,
         }
@@ -274,6 +280,19 @@ impl<'q> Scope<'q> {
         std::mem::replace(&mut self.graph, graph)
     }
 
+    /// Resolves an expression of its own, whose aliases mean nothing elsewhere.
+    ///
+    /// # Errors
+    /// Those of `resolve`; `TOO_DEEP_SUBQUERIES` and the like where such expressions are one in the other without an end.
+    pub fn with_own_aliases<T>(&mut self, resolve: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let analyzer = self.analyzer;
+        let (names, outside) = (self.locals.len(), std::mem::replace(&mut self.has_own_aliases, true));
+        let resolved = analyzer.nested(|| resolve(self));
+        self.locals.truncate(names);
+        self.has_own_aliases = outside;
+        resolved
+    }
+
     /// Forgets what aliases were resolved to, as they now mean other nodes.
     pub fn forget_aliases(&mut self) {
         self.aliases.values_mut().for_each(|alias| *alias = alias.reset());
@@ -296,8 +315,8 @@ impl<'q> Scope<'q> {
         let before = own.map(|own| std::mem::replace(&mut own.state, AliasState::InProgress));
         let is_own = before.is_some();
         let result = self.resolve_kind(expression);
-        if let (Ok(node), false, 1..) = (&result, is_own, self.lambda_depth) {
-            // Within a lambda an alias is known from here to the lambda's end.
+        if let (Ok(node), false, true) = (&result, is_own, self.lambda_depth > 0 || self.has_own_aliases) {
+            // Within a lambda, a function of SQL or a default an alias is known from here to its end.
             self.locals.push(Local { name: name.into(), node: *node, shown: name.to_owned() });
         }
         if let (Some(before), Some(own)) = (before, self.aliases.get_mut(name)) {

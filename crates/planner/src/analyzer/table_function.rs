@@ -6,7 +6,7 @@ use std::sync::Arc;
 use squall_sql::ast::{self, ExpressionKind};
 use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value, default_value};
 
-use super::conversion::{cast, supertype};
+use super::conversion::cast;
 use super::from::{whole, whole_with_hidden};
 use super::scope::Scope;
 use super::source::Source;
@@ -284,7 +284,7 @@ impl Scope<'_> {
     }
 }
 
-/// The columns of all tables, in the order in which they are met, of types that hold the values of all.
+/// The columns of all tables, in the order in which they are met, of types that hold the values of all: a `Variant` where no other does.
 fn common_fields(tables: &[Merged]) -> Result<Vec<(Arc<str>, DataType)>> {
     let mut fields: Vec<(Arc<str>, Vec<DataType>)> = Vec::new();
     for (name, data_type) in tables.iter().flat_map(|table| &table.plan.schema().fields) {
@@ -294,7 +294,7 @@ fn common_fields(tables: &[Merged]) -> Result<Vec<(Arc<str>, DataType)>> {
             None => fields.push((name.clone(), vec![data_type.clone()])),
         }
     }
-    fields.into_iter().map(|(name, types)| Ok((name, supertype(&types)?))).collect()
+    fields.into_iter().map(|(name, types)| Ok((name, squall_types::common_type(&types, true)?))).collect()
 }
 
 fn no_table(function: &str) -> Error {

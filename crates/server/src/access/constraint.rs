@@ -109,7 +109,7 @@ fn canonical(name: &str, value: &str) -> Result<String> {
 fn compare(name: &str, left: &str, right: &str) -> Ordering {
     let setting_type = Settings::description(name).map(|description| description.setting_type);
     match setting_type {
-        Some(SettingType::String) | None => return left.cmp(right),
+        Some(SettingType::String | SettingType::Map) | None => return left.cmp(right),
         // As many threads as there are CPUs are meant by "auto".
         Some(SettingType::MaxThreads) => {
             let number = |text: &str| match text.parse() {

@@ -43,7 +43,7 @@ pub fn name_of(name: &AccessEntityName) -> String {
 
 /// A constant as the text that settings are read from.
 pub fn literal_text(literal: &Literal) -> Result<String> {
-    literal.setting_text().ok_or_else(|| bad("The value of a setting must be a number or a string"))
+    literal.setting_text().ok_or_else(|| bad("The value of a setting must be a number, a string or a map"))
 }
 
 impl Names {

@@ -272,7 +272,7 @@ impl ProcessList {
     }
 
     /// Where queries wait for memory under a limit that they share, stops the one that has gone farthest beyond what is guaranteed to
-    /// it, and has those that wait look again. Nobody is stopped where queries that have ended still hold as much as is too much: they
+    /// it. Nobody is stopped where queries that have ended still hold as much as is too much: they
     /// are about to free it.
     pub fn relieve_memory(&self) {
         if CurrentMetric::QueriesWaitingForMemory.get() == 0 {
@@ -293,7 +293,11 @@ impl ProcessList {
         if squall_runtime::memory::SERVER.excess_bytes() > ending_bytes {
             stop_for_memory(&of_all, |settings| settings.memory_overcommit_ratio_denominator);
         }
-        all.iter().filter(|process| process.context.is_waiting_for_memory()).for_each(|process| process.context.wake());
+    }
+
+    /// Has queries look again that wait: for memory, or because they have read faster than they may.
+    pub fn wake_waiting(&self) {
+        self.all().iter().filter(|process| process.context.is_waiting()).for_each(|process| process.context.wake());
     }
 
     /// The query of this id.

@@ -42,6 +42,7 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
             None => changes.push(command),
         }
     }
+    check_renames(session, &changes)?;
     alter_definition(session, &database, &table, &changes, context).await?;
     if changes.iter().any(|command| matches!(command, AlterCommand::ModifyColumn { .. })) {
         mutation::rewrite_casts(session, &database, &table, context).await?;
@@ -66,6 +67,36 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
         return Ok(Answer::Done);
     }
     partition::run(session, (&database, &table), parts, context).await
+}
+
+/// Refuses what is done with a column under the name that it gets in the same statement.
+fn check_renames(session: &Session, commands: &[&AlterCommand]) -> Result<()> {
+    let refused = |message: String| Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
+    let both = |name: &str| refused(format!("Cannot rename and modify the same column `{name}` in a single ALTER query"));
+    let (mut given, mut modified) = (Vec::new(), Vec::new());
+    for command in commands {
+        match command {
+            AlterCommand::RenameColumn { column, to, .. } => {
+                let column = identifier(session, column)?;
+                if given.contains(&column) {
+                    return refused("Transitive renames in a single ALTER query are not allowed (don't make sense)".into());
+                }
+                if modified.contains(&column) {
+                    return both(&column);
+                }
+                given.push(identifier(session, to)?);
+            }
+            AlterCommand::ModifyColumn { column, .. } => {
+                let column = identifier(session, &column.name)?;
+                if given.contains(&column) {
+                    return both(&column);
+                }
+                modified.push(column);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Carries out the commands that change what a table is defined as, all at once.
@@ -208,7 +239,8 @@ fn alter(
             return planned(&mut |planner| alteration.drop_column(&name, *if_exists, planner));
         }
         AlterCommand::ClearColumn { if_exists, column, partition: None } => {
-            return alteration.clear_column(&name(column)?, *if_exists);
+            let name = name(column)?;
+            return planned(&mut |planner| alteration.clear_column(&name, *if_exists, planner));
         }
         AlterCommand::RenameColumn { if_exists, column, to } => {
             return alteration.rename_column(&name(column)?, &name(to)?, *if_exists);
@@ -220,8 +252,7 @@ fn alter(
             return alteration.remove_property(&name(column)?, *property, *if_exists);
         }
         AlterCommand::ModifyTtl(elements) => {
-            alteration.modify_ttl(elements);
-            return Ok(());
+            return planned(&mut |planner| alteration.modify_ttl(elements, planner));
         }
         AlterCommand::RemoveTtl => return alteration.remove_ttl(),
         AlterCommand::ModifyOrderBy(order_by) => {

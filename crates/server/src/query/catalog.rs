@@ -40,6 +40,11 @@ pub struct QueryCatalog<'a> {
 }
 
 impl<'a> QueryCatalog<'a> {
+    /// Whose it is.
+    pub fn session(&self) -> &'a Session {
+        self.session
+    }
+
     /// The catalog of a session.
     pub fn new(session: &'a Session) -> Self {
         let tables = SessionCatalog::new(session.server.databases.clone(), session.database.clone());
@@ -202,7 +207,7 @@ impl Catalog for QueryCatalog<'_> {
             self.note_moment();
             return Ok(table);
         }
-        if let Some(opened) = file_engine::opened(self.session, &*table)? {
+        if let Some(opened) = file_engine::opened(self, &*table)? {
             self.note_moment();
             return Ok(opened);
         }

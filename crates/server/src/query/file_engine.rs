@@ -4,12 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use squall_files::{FileTable, FileTableOptions, Reach, TargetFile};
+use squall_files::{Defaults, FileTable, FileTableOptions, Reach, TargetFile};
 use squall_formats::FormatOptions;
-use squall_planner::{ColumnDescription, Constraint, TableMetadata, named_like};
+use squall_planner::{ColumnDescription, Constraint, PlannerContext, TableMetadata, named_like, plan_defaults};
 use squall_storage::{Insertion, ScanRequest, StoredFile, Table, TableHandle, TableScan};
 use squall_types::{Error, ErrorCode, Result};
 
+use super::catalog::QueryCatalog;
+use super::omitted::TableDefaults;
+use super::planning;
 use crate::server::Server;
 use crate::session::Session;
 
@@ -44,13 +47,17 @@ fn own_folder(server: &Server, table: &StoredFile) -> PathBuf {
 ///
 /// # Errors
 /// Those of the paths and settings. What is wrong with the file is told by the scan.
-pub(super) fn opened(session: &Session, table: &dyn TableMetadata) -> Result<Option<Arc<dyn TableMetadata>>> {
+pub(super) fn opened(catalog: &QueryCatalog<'_>, table: &dyn TableMetadata) -> Result<Option<Arc<dyn TableMetadata>>> {
+    let session = catalog.session();
     let Ok(handle) = TableHandle::of(table) else { return Ok(None) };
     let Some(file) = stored(&*handle.0) else { return Ok(None) };
     let (options, reach) = place(&session.server, file)?;
     let formats = FormatOptions::new(session.settings.clone(), &session.server.zone)?;
     // A table without a file can be described, and learns of one when it is read.
-    let rows = FileTable::with_columns(&options, (**file.stored()).clone(), &reach, formats);
+    let mut rows = FileTable::with_columns(&options, (**file.stored()).clone(), &reach, formats);
+    if let Some(defaults) = defaults(catalog, file)? {
+        rows = rows.map(|rows| rows.with_defaults(defaults));
+    }
     let mut columns = file.columns().to_vec();
     let mut virtual_columns = 0;
     if let Ok(rows) = &rows {
@@ -61,6 +68,27 @@ pub(super) fn opened(session: &Session, table: &dyn TableMetadata) -> Result<Opt
     let rows = rows.map(|rows| Arc::new(rows) as Arc<dyn Table>);
     let opened = OpenedFile { stored: handle.0.clone(), rows, columns, virtual_columns };
     Ok(Some(Arc::new(TableHandle(Arc::new(opened)))))
+}
+
+/// What fills in columns that the file may leave out; `None` where the types' defaults do.
+fn defaults(catalog: &QueryCatalog<'_>, file: &StoredFile) -> Result<Option<Arc<dyn Defaults>>> {
+    let session = catalog.session();
+    let columns = file.columns();
+    if columns.iter().all(|column| column.default.is_none()) {
+        return Ok(None);
+    }
+    let stored: Vec<usize> = (0..columns.len()).filter(|column| file.stored_columns(&[*column]).is_ok()).collect();
+    let with_default = |at: &usize| columns[stored[*at]].default.is_some();
+    let left_out: Vec<usize> = (0..stored.len()).filter(with_default).collect();
+    let planner = PlannerContext {
+        catalog,
+        settings: &session.settings,
+        functions: planning::function_context(session, &"".into(), catalog.lookups()),
+        parameters: &session.parameters,
+        subqueries: &planning::Refuser::default(),
+    };
+    let defaults = plan_defaults(columns, &stored, &left_out, &planner)?;
+    Ok(Some(Arc::new(TableDefaults { defaults, schema: file.stored().clone() })))
 }
 
 /// What takes the rows of an INSERT into a table of this engine.

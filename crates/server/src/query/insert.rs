@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_array::{BooleanArray, UInt32Array};
-use arrow_buffer::BooleanBuffer;
 use squall_engine::evaluate::evaluate;
 use squall_engine::{Check, InsertStream, QueryContext};
 use squall_formats::{Evaluate, FormatOptions, InputBlock, InputFormat, Omitted, input_format};
@@ -19,13 +17,14 @@ use squall_runtime::profile_events::count;
 use squall_sql::ast::{self, InsertSource, InsertTarget};
 use squall_storage::{TEMPORARY_DATABASE, Table};
 use squall_types::checkpoint::leash;
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
+use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Value};
 
 use super::async_insert::{self, Collected, Form};
 use super::cache::Parsed;
 use super::cascade::{Cascade, session_of_view, target_of};
 use super::catalog::TABLE_FUNCTION_DATABASE;
 use super::data_function;
+use super::omitted::filled;
 use super::statement::table_name;
 use super::system_command::run_blocking;
 use super::{Answer, file_engine, insert_id, planning, remote, show};
@@ -550,7 +549,7 @@ impl InsertSink {
 
     /// Computes the DEFAULT of values that the input left out, for their rows alone.
     fn with_defaults(&mut self, input: InputBlock) -> Result<Block> {
-        let InputBlock { mut block, omitted } = input;
+        let InputBlock { block, omitted } = input;
         let columns = self.table.columns();
         let has_default = |at: usize| {
             let column = self.positions.get(at).and_then(|position| columns.get(*position));
@@ -576,35 +575,8 @@ impl InsertSink {
                 defaults
             }
         };
-        for (at, expression) in &*defaults {
-            let column = match omitted.get(*at) {
-                None | Some(Omitted::None) => continue,
-                Some(Omitted::All) => evaluate(expression, &block)?.materialize()?,
-                Some(Omitted::Rows(rows)) => {
-                    let mask = BooleanArray::new(rows.clone(), None);
-                    let default = evaluate(expression, &block.filter(&mask)?)?.materialize()?;
-                    replaced(block.column(*at), rows, default)?
-                }
-            };
-            let mut columns = block.columns().to_vec();
-            if let Some(place) = columns.get_mut(*at) {
-                *place = column;
-            }
-            block = Block::new(self.schema.clone(), columns, block.rows());
-        }
-        Ok(block)
+        filled(&defaults, InputBlock { block, omitted }, &self.schema)
     }
-}
-
-/// The column with these values in the rows whose bit is set.
-fn replaced(column: &Column, rows: &BooleanBuffer, values: Column) -> Result<Column> {
-    let both = Column::concat(&[column.materialize()?, values])?;
-    let mut next = column.rows() as u32;
-    let positions = rows.iter().enumerate().map(|(row, is_replaced)| {
-        next += u32::from(is_replaced);
-        if is_replaced { next - 1 } else { row as u32 }
-    });
-    both.take(&UInt32Array::from_iter_values(positions))
 }
 
 /// Whether the sent columns are the table's as they come.

@@ -29,6 +29,7 @@ mod literal;
 mod mutated;
 mod mutation;
 mod object;
+mod omitted;
 mod optimize;
 mod parsing;
 mod partition;

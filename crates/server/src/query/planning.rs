@@ -324,7 +324,7 @@ pub(super) fn lookups(session: &Session) -> Arc<NamedLookups> {
 
 /// Says that it was asked, and no more.
 #[derive(Default)]
-struct Refuser {
+pub(super) struct Refuser {
     was_asked: Cell<bool>,
 }
 

@@ -1,13 +1,15 @@
 //! `system.parts`.
 
+use std::path::Path;
 use std::sync::{Arc, Weak};
+use std::time::UNIX_EPOCH;
 
 use squall_storage::{PartInfo, PartTtl, PartTtlKind, Table, TableDescription};
 use squall_types::Value;
 
 use super::catalog_tables::all_tables;
 use super::table::SystemTable;
-use super::value::{flag, number, text};
+use super::value::{flag, number, text, uuid};
 use super::viewer::Viewer;
 use crate::server::Server;
 
@@ -27,8 +29,9 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         Ok(rows)
     };
     let mut table = SystemTable::new("parts", gather)
-        .column("partition", "String", |row: &Part| partition_text(&row.part))
+        .column("partition", "String", |row: &Part| text(&row.part.partition))
         .column("name", "String", |row| text(&row.part.name))
+        .constant("uuid", "UUID", uuid(uuid::Uuid::nil()))
         .constant("part_type", "String", text("Wide"))
         .constant("part_storage_type", "String", text("Full"))
         .constant("active", "UInt8", flag(true))
@@ -37,22 +40,47 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .constant("files", "UInt64", number(1_u64))
         .column("bytes_on_disk", "UInt64", |row| number(row.part.bytes_on_disk))
         .column("data_compressed_bytes", "UInt64", |row| number(row.part.bytes_on_disk))
+        // A part's description says how long its columns are in the file alone.
+        .constant("data_uncompressed_bytes", "UInt64", number(0_u64))
+        .constant("primary_key_size", "UInt64", number(0_u64))
+        // Marks and indexes are in the part's file: no file has them alone.
+        .constant("marks_bytes", "UInt64", number(0_u64))
+        .constant("secondary_indices_compressed_bytes", "UInt64", number(0_u64))
+        .constant("secondary_indices_uncompressed_bytes", "UInt64", number(0_u64))
+        .constant("secondary_indices_marks_bytes", "UInt64", number(0_u64))
+        .column("modification_time", "DateTime", |row| number(modified(&row.part.path).unwrap_or(0)))
+        .constant("remove_time", "DateTime", number(0_u64))
+        .constant("refcount", "UInt32", number(1_u64))
+        .column("min_date", "Date", |row| number(row.part.partition_dates.map_or(0, |(min, _)| min)))
+        .column("max_date", "Date", |row| number(row.part.partition_dates.map_or(0, |(_, max)| max)))
+        .column("min_time", "DateTime", |row| number(row.part.partition_times.map_or(0, |(min, _)| min)))
+        .column("max_time", "DateTime", |row| number(row.part.partition_times.map_or(0, |(_, max)| max)))
         .column("partition_id", "String", |row| text(&row.part.partition_id))
         .column("min_block_number", "Int64", |row| Value::Int64(number_in_name(&row.part.name, 2)))
         .column("max_block_number", "Int64", |row| Value::Int64(number_in_name(&row.part.name, 1)))
         .column("level", "UInt32", |row| number(number_in_name(&row.part.name, 0) as u64))
+        .column("data_version", "UInt64", |row| number(number_in_name(&row.part.name, 2) as u64))
+        .column("primary_key_bytes_in_memory", "UInt64", |row| number(row.part.primary_key_bytes))
+        .column("primary_key_bytes_in_memory_allocated", "UInt64", |row| number(row.part.primary_key_bytes))
+        .constant("index_granularity_bytes_in_memory", "UInt64", number(0_u64))
+        .constant("index_granularity_bytes_in_memory_allocated", "UInt64", number(0_u64))
         .constant("is_frozen", "UInt8", flag(false))
         .column("database", "String", |row| text(row.table.table.database()))
         .column("table", "String", |row| text(row.table.table.name()))
         .column("engine", "String", |row| text(row.table.table.engine()))
         .constant("disk_name", "String", text("default"))
         .column("path", "String", |row| text(row.part.path.to_string_lossy()))
+        .constant("hash_of_all_files", "String", text(""))
+        .constant("hash_of_uncompressed_files", "String", text(""))
+        .constant("uncompressed_hash_of_compressed_files", "String", text(""))
         .column("delete_ttl_info_min", "DateTime", |row| deletion(row, |ttl| ttl.min))
         .column("delete_ttl_info_max", "DateTime", |row| deletion(row, |ttl| ttl.max))
         .constant("visible", "UInt8", flag(true))
         .column("has_lightweight_delete", "UInt8", |row| flag(row.part.deleted_rows > 0))
+        .constant("last_removal_attempt_time", "DateTime", number(0_u64))
         .constant("removal_state", "String", Value::string(""))
         .alias("bytes", "UInt64", "bytes_on_disk")
+        .alias("marks_size", "UInt64", "marks_bytes")
         .alias("part_name", "String", "name")
         .column("default_compression_codec", "String", |row| text(row.part.codec.as_deref().unwrap_or(row.codec())));
     for (name, kind) in [
@@ -91,12 +119,10 @@ fn of_kind(row: &Part, kind: PartTtlKind, of: impl Fn(&PartTtl) -> Value) -> Val
     Value::Array(row.part.ttl.iter().filter(|ttl| ttl.kind == kind).map(of).collect())
 }
 
-/// The partition as ClickHouse shows it.
-pub(super) fn partition_text(part: &PartInfo) -> Value {
-    match &*part.partition_id {
-        "all" => text("tuple()"),
-        id => text(id),
-    }
+/// When a file was written, in seconds.
+pub(super) fn modified(path: &Path) -> Option<u64> {
+    let time = std::fs::metadata(path).ok()?.modified().ok()?;
+    Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
 }
 
 /// A number of a part's name, counted from its end: the level, the last block, the first.

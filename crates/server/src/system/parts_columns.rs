@@ -1,14 +1,12 @@
 //! `system.parts_columns`: each column of each part, its size in the file and what is known of its values without reading them.
 
-use std::path::Path;
 use std::sync::{Arc, Weak};
-use std::time::UNIX_EPOCH;
 
 use squall_storage::{PartColumn, PartInfo, Table, TableDescription};
 use squall_types::Value;
 
 use super::catalog_tables::{all_tables, default_kind};
-use super::parts::{number_in_name, partition_text};
+use super::parts::{modified, number_in_name};
 use super::table::SystemTable;
 use super::value::{flag, no_items, number, text, texts};
 use super::viewer::Viewer;
@@ -43,7 +41,7 @@ pub(super) fn parts_columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Ta
     };
     let optional = |value: &Option<String>| value.as_ref().map_or(Value::Null, text);
     let table = SystemTable::new("parts_columns", gather)
-        .column("partition", "String", |row: &Row| partition_text(&row.part))
+        .column("partition", "String", |row: &Row| text(&row.part.partition))
         .column("name", "String", |row| text(&row.part.name))
         .constant("part_type", "String", text("Wide"))
         .constant("active", "UInt8", flag(true))
@@ -92,10 +90,4 @@ pub(super) fn parts_columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Ta
         .alias("marks_size", "UInt64", "marks_bytes")
         .alias("part_name", "String", "name");
     Arc::new(table)
-}
-
-/// When a file was written, in seconds.
-fn modified(path: &Path) -> Option<u64> {
-    let time = std::fs::metadata(path).ok()?.modified().ok()?;
-    Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
 }

@@ -8,7 +8,7 @@ use squall_storage::{PartInfo, ProjectionPart, Table, TableDescription};
 use squall_types::Value;
 
 use super::catalog_tables::{all_tables, shown_database};
-use super::parts::{number_in_name, partition_text};
+use super::parts::number_in_name;
 use super::table::SystemTable;
 use super::value::{flag, number, text};
 use super::viewer::Viewer;
@@ -80,7 +80,7 @@ pub(super) fn projection_parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn
         Ok(rows)
     };
     let table = SystemTable::new("projection_parts", gather)
-        .column("partition", "String", |row: &PartRow| partition_text(&row.parent))
+        .column("partition", "String", |row: &PartRow| text(&row.parent.partition))
         .column("name", "String", |row| text(&row.part.name))
         .constant("part_type", "String", text("Wide"))
         .column("parent_name", "String", |row| text(&row.parent.name))

@@ -78,13 +78,17 @@ mod tests {
         PartInfo {
             name: name.into(),
             partition_id: name.split('_').next().unwrap().into(),
+            partition: "".into(),
             rows,
             bytes_on_disk: 100,
             marks: 1,
+            primary_key_bytes: 0,
             path: Default::default(),
             ttl: Vec::new(),
             codec: None,
             times: Some((last.saturating_sub(7), last)),
+            partition_dates: None,
+            partition_times: None,
             deleted_rows: 0,
         }
     }

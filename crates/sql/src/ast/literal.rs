@@ -50,7 +50,7 @@ impl Literal {
         Literal::String(text.as_ref().to_vec())
     }
 
-    /// The text of a setting's value, as `Settings::set` takes it; `None` of what is neither a number nor a string.
+    /// The text of a setting's value, as `Settings::set` takes it; `None` of an array or a tuple.
     pub fn setting_text(&self) -> Option<String> {
         match self {
             Literal::Null => Some(String::new()),
@@ -59,7 +59,8 @@ impl Literal {
             Literal::Int64(value) => Some(value.to_string()),
             Literal::Float64(value) => Some(value.0.to_string()),
             Literal::String(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-            Literal::Array(_) | Literal::Tuple(_) | Literal::Map(_) => None,
+            Literal::Map(_) => Some(crate::format::format_literal(self)),
+            Literal::Array(_) | Literal::Tuple(_) => None,
         }
     }
 

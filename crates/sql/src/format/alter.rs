@@ -345,7 +345,7 @@ impl Writer {
                 self.text("MOVE ");
                 self.partition(partition);
                 self.text(" TO ");
-                self.destination(to);
+                self.destination(to, false);
             }
             C::FetchPartition { partition, from } => {
                 self.text("FETCH ");

@@ -365,9 +365,7 @@ impl Writer {
             TtlAction::Delete => {}
             TtlAction::Move { destination, if_exists } => {
                 self.text(" TO ");
-                let if_exists = if *if_exists { "IF EXISTS " } else { "" };
-                self.text(if_exists);
-                self.destination(destination);
+                self.destination(destination, *if_exists);
             }
             TtlAction::GroupBy { key, assignments } => {
                 self.text(" GROUP BY ");
@@ -389,14 +387,17 @@ impl Writer {
         }
     }
 
-    pub(super) fn destination(&mut self, destination: &MoveDestination) {
+    pub(super) fn destination(&mut self, destination: &MoveDestination, if_exists: bool) {
+        let if_exists = if if_exists { "IF EXISTS " } else { "" };
         match destination {
             MoveDestination::Disk(name) => {
                 self.text("DISK ");
+                self.text(if_exists);
                 self.string(name);
             }
             MoveDestination::Volume(name) => {
                 self.text("VOLUME ");
+                self.text(if_exists);
                 self.string(name);
             }
             MoveDestination::Shard(path) => {

@@ -407,9 +407,9 @@ impl Parser<'_> {
         let expression = self.expression_without_alias()?;
         let mut filter = None;
         let action = if self.keyword(K::TO) {
-            let if_exists = self.if_exists();
-            let destination = self.ttl_destination()?;
-            TtlAction::Move { destination, if_exists: if_exists || self.if_exists() }
+            let before = self.if_exists();
+            let (destination, within) = self.ttl_destination()?;
+            TtlAction::Move { destination, if_exists: before || within || self.if_exists() }
         } else if self.keywords(&[K::GROUP, K::BY], "GROUP BY") {
             let key = self.list(|p| p.expression())?;
             let mut assignments = Vec::new();
@@ -435,12 +435,15 @@ impl Parser<'_> {
         Ok(TtlElement { expression, action, filter })
     }
 
-    fn ttl_destination(&mut self) -> Parsed<MoveDestination> {
-        if self.keyword(K::DISK) {
-            return Ok(MoveDestination::Disk(self.string_text()?));
+    /// `DISK [IF EXISTS] 'name'` or the same of a volume, and whether it may be missing.
+    fn ttl_destination(&mut self) -> Parsed<(MoveDestination, bool)> {
+        let is_disk = self.keyword(K::DISK);
+        if !is_disk {
+            self.need_keyword(K::VOLUME)?;
         }
-        self.need_keyword(K::VOLUME)?;
-        Ok(MoveDestination::Volume(self.string_text()?))
+        let if_exists = self.if_exists();
+        let name = self.string_text()?;
+        Ok((if is_disk { MoveDestination::Disk(name) } else { MoveDestination::Volume(name) }, if_exists))
     }
 
     fn at_assignment_after_comma(&mut self) -> bool {

@@ -37,6 +37,7 @@ mod part_description;
 mod part_encoder;
 mod part_footer;
 mod part_life;
+mod part_info;
 mod part_name;
 mod part_place;
 mod part_schema;
@@ -726,26 +727,7 @@ impl Table for MergeTreeTable {
     }
 
     fn parts(&self) -> Vec<PartInfo> {
-        let identity = &self.live.identity;
-        let is_time = |column: &&usize| {
-            let column = identity.definition.columns.get(**column);
-            column.is_some_and(|column| matches!(column.data_type, DataType::DateTime(_)))
-        };
-        let time_column = identity.sorting_columns.iter().find(is_time);
-        let time_column = time_column.and_then(|column| identity.stored_positions.get(*column).copied().flatten());
-        let info = |part: &Arc<Part>| PartInfo {
-            name: part.file.name.clone(),
-            partition_id: part.file.partition_id.clone(),
-            rows: part.rows,
-            bytes_on_disk: part.file.bytes,
-            marks: part.description.primary_index.granules() as u64,
-            path: part.file.path.clone(),
-            ttl: self.live.part_ttl(part),
-            codec: self.live.codec_of(part),
-            times: time_column.and_then(|column| times(identity, part, column)),
-            deleted_rows: self.parts.deletions.rows_of(&part.file.name),
-        };
-        self.parts.parts.iter().map(info).collect()
+        part_info::of_parts(self)
     }
 
     fn projection_parts(&self) -> Vec<ProjectionPart> {
@@ -756,13 +738,6 @@ impl Table for MergeTreeTable {
         let columns = |part: &Arc<Part>| part_columns(&self.live.identity, part);
         self.parts().into_iter().zip(self.parts.parts.iter().map(columns)).collect()
     }
-}
-
-/// The smallest and largest value of a `DateTime` column of a part.
-fn times(identity: &TableIdentity, part: &Part, column: usize) -> Option<(u32, u32)> {
-    let (range, _) = part.range(identity, column);
-    let seconds = |bound: Option<Value>| bound.and_then(|bound| u32::try_from(bound.as_u64()?).ok());
-    seconds(range.low).zip(seconds(range.high))
 }
 
 /// A predicate over a scan's columns as one over the table's.

@@ -99,7 +99,7 @@ impl Origin {
 }
 
 /// The value of a partition key, which all rows of the part share: that of the row with the smallest value of the key's column.
-fn partition_value(table: &MergeTreeTable, part: &Part, key: &Expression) -> Result<Value> {
+pub(super) fn partition_value(table: &MergeTreeTable, part: &Part, key: &Expression) -> Result<Value> {
     let identity = &table.live.identity;
     let mut columns = Vec::new();
     key.visit_columns(&mut |column| {

@@ -21,6 +21,8 @@ pub enum SettingType {
     Bool,
     Float,
     String,
+    /// A literal of a map: `{'name':'value'}`.
+    Map,
     /// The name of a time zone, or nothing.
     TimeZone,
     /// A whole or decimal number of seconds.
@@ -42,7 +44,7 @@ impl SettingType {
             Self::Int64 => of::<i64>(self, text),
             Self::Bool => of::<bool>(self, text),
             Self::Float => of::<f64>(self, text),
-            Self::String | Self::TimeZone => of::<String>(self, text),
+            Self::String | Self::Map | Self::TimeZone => of::<String>(self, text),
             Self::Seconds | Self::Milliseconds => of::<Duration>(self, text),
         }
     }
@@ -56,6 +58,7 @@ impl SettingType {
             Self::Bool => "Bool",
             Self::Float => "Float",
             Self::String | Self::TimeZone => "String",
+            Self::Map => "Map",
             Self::Seconds => "Seconds",
             Self::Milliseconds => "Milliseconds",
             Self::MaxThreads => "MaxThreads",
@@ -390,7 +393,7 @@ settings! {
     max_rows_to_sort: u64 as UInt64 = "0", "The most rows that ORDER BY may sort; 0 is unlimited.";
     max_bytes_to_sort: u64 as UInt64 = "0", "The most bytes of rows that ORDER BY may sort; 0 is unlimited.";
     sort_overflow_mode: String as String = "throw" only ["throw", "break"], "What happens at the limits of sorting: throw, or break with the rows so far.";
-    group_by_overflow_mode: String as String = "throw" only ["throw", "break"], "What happens at max_rows_to_group_by: throw, or break with the groups so far.";
+    group_by_overflow_mode: String as String = "throw" only ["throw", "break", "any"], "What happens at max_rows_to_group_by: throw, break with the groups so far, or any, which goes on with these groups.";
     max_query_size: u64 as UInt64 = "262144", "The most bytes of a query's text that the parser reads.";
     max_parser_depth: u64 as UInt64 = "1000", "The deepest nesting that the parser follows.";
     max_parser_backtracks: u64 as UInt64 = "1000000", "The most attempts that the parser makes.";
@@ -403,7 +406,7 @@ settings! {
     max_subquery_depth: u64 as UInt64 = "100", "The deepest nesting of subqueries.";
     use_uncompressed_cache: bool as Bool = "0", "Accepted for compatibility: hot columns are always cached decoded.";
     extremes: bool as Bool = "0", "Whether minima and maxima of the result's columns are computed.";
-    totals_mode: String as String = "after_having_exclusive" only ["before_having", "after_having_exclusive", "after_having_inclusive", "after_having_auto"], "Whether WITH TOTALS counts rows of groups that HAVING removes: before_having says yes; after_having_exclusive, after_having_inclusive and after_having_auto say no (they differ where max_rows_to_group_by leaves groups out, which is an error here).";
+    totals_mode: String as String = "after_having_exclusive" only ["before_having", "after_having_exclusive", "after_having_inclusive", "after_having_auto"], "Whether WITH TOTALS counts rows of groups that HAVING removes: before_having says yes; after_having_exclusive, after_having_inclusive and after_having_auto say no (after_having_inclusive counts rows of groups that max_rows_to_group_by leaves out).";
     use_with_fill_by_sorting_prefix: bool as Bool = "1", "WITH FILL fills each group of rows that are equal in the columns of ORDER BY before the first one with WITH FILL.";
     enable_materialized_cte: bool as Bool = "0", "A common table expression AS MATERIALIZED is computed once, however often it is read.";
     max_recursive_cte_evaluation_depth: u64 as UInt64 = "1000", "How often the recursive part of WITH RECURSIVE is run at most.";
@@ -693,6 +696,15 @@ settings! {
     database_atomic_wait_for_drop_and_detach_synchronously: bool as Bool = "0", "Accepted for compatibility: DROP returns when the table is gone.";
     allow_replace_partition_from_empty_source: bool as Bool = "0", "Whether REPLACE PARTITION may take a partition away because the other table has none.";
     alter_partition_verbose_result: bool as Bool = "0", "Whether FREEZE and UNFREEZE answer with the parts that they were about.";
+    allow_suspicious_codecs: bool as Bool = "0", "Whether a column may have codecs that compress nothing.";
+    flatten_nested: bool as Bool = "1", "Whether a column of the type Nested becomes an array for each of its elements, rather than one array of tuples.";
+    additional_table_filters: String as Map = "{}", "Conditions that rows of tables have to meet, by the table's name or alias.";
+    additional_result_filter: String as String = "", "A condition that rows of the result have to meet; not those of subqueries.";
+    max_execution_speed: u64 as UInt64 = "0", "The most rows a second that a query reads once timeout_before_checking_execution_speed is over; 0 is unlimited.";
+    max_execution_speed_bytes: u64 as UInt64 = "0", "The most bytes a second that a query reads once timeout_before_checking_execution_speed is over; 0 is unlimited.";
+    min_execution_speed: u64 as UInt64 = "0", "A query that reads fewer rows a second ends once timeout_before_checking_execution_speed is over.";
+    min_execution_speed_bytes: u64 as UInt64 = "0", "A query that reads fewer bytes a second ends once timeout_before_checking_execution_speed is over.";
+    timeout_before_checking_execution_speed: Duration as Seconds = "10", "How long a query runs before the limits of its speed hold.";
     allow_suspicious_ttl_expressions: bool as Bool = "0", "Whether a TTL may be of no column, or of functions that are not deterministic.";
     materialize_ttl_after_modify: bool as Bool = "1", "Whether ALTER TABLE … MODIFY TTL is applied to the parts that are there.";
     mutations_sync: u64 as UInt64 = "0", "Whether ALTER TABLE … UPDATE and DELETE, and other mutations, return when they are done (1 and 2), or once they are recorded and go on in the background (0).";

@@ -36,7 +36,7 @@ impl Space {
                 // The haversine formula.
                 let [(from_x, from_y), (to_x, to_y)] = [from, to].map(|(x, y)| (x.to_radians(), y.to_radians()));
                 let half = |angle: f64| (angle / 2.0).sin().powi(2);
-                let chord = half(to_y - from_y) + half(to_x - from_x) * from_y.cos() * to_y.cos();
+                let chord = half(to_y - from_y) + from_y.cos() * to_y.cos() * half(to_x - from_x);
                 2.0 * chord.sqrt().min(1.0).asin()
             }
         }
@@ -227,7 +227,11 @@ pub(super) fn resolve_distance(call: &Call<'_>) -> Bound {
             return Ok(0.0);
         }
         let sides = |shape: &MultiPolygon| -> Vec<(Point, Point)> {
-            shape.iter().flatten().flat_map(|ring| ring.windows(2).map(|side| (side[0], side[1]))).collect()
+            let of_ring = |ring: &Vec<Point>| match ring[..] {
+                [alone] => vec![(alone, alone)],
+                _ => ring.windows(2).map(|side| (side[0], side[1])).collect(),
+            };
+            shape.iter().flatten().flat_map(of_ring).collect()
         };
         let mut least = f64::INFINITY;
         for (from, to) in sides(left) {

@@ -160,6 +160,10 @@ impl Builder {
                 let rows = reader.rows();
                 let read = match node {
                     Node::String(text) => reader.read_whole(text.as_bytes()),
+                    // Of a float a wide integer has what is before the point; adding 0 makes -0 a 0.
+                    Node::Static(StaticNode::F64(number)) if data_type.is_wide_integer() => {
+                        reader.read_whole(format!("{:.0}", number.trunc() + 0.0).as_bytes())
+                    }
                     Node::Static(StaticNode::I64(_) | StaticNode::U64(_) | StaticNode::F64(_)) => {
                         element.append(scratch);
                         reader.read_whole(scratch)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use simd_json::{Node, StaticNode};
-use squall_types::text::{IntegerError, read_float64, read_integer};
+use squall_types::text::read_float64;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::column::Builder;
@@ -60,10 +60,8 @@ pub(super) fn integer(element: Element<'_, '_>) -> Option<i128> {
 }
 
 fn whole_integer(text: &[u8]) -> Option<i128> {
-    let is_negative = text.first() == Some(&b'-');
-    let read: Result<(u64, usize), IntegerError> = read_integer(text, is_negative);
-    let (bits, used) = read.ok()?;
-    (used == text.len()).then_some(if is_negative { i128::from(bits as i64) } else { i128::from(bits) })
+    // What has more digits is past every integer that is asked for.
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 fn whole_float(text: &[u8]) -> Option<f64> {

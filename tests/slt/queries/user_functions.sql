@@ -1,0 +1,15 @@
+CREATE FUNCTION slt_with_alias AS x -> (((x * 2) AS doubled) + doubled);
+SELECT slt_with_alias(2), slt_with_alias(number) FROM numbers(2);
+CREATE FUNCTION slt_one_more AS x -> x + 1;
+CREATE FUNCTION slt_two_more AS x -> slt_one_more(slt_one_more(x));
+CREATE TABLE t (id UInt32, d DateTime, n UInt32 DEFAULT slt_two_more(id), CONSTRAINT c CHECK slt_one_more(id) > 0) ENGINE = MergeTree PARTITION BY slt_one_more(id) ORDER BY slt_two_more(id) TTL d + toIntervalYear(slt_one_more(100));
+SELECT replaceOne(create_table_query, currentDatabase() || '.', '') FROM system.tables WHERE database = currentDatabase() AND name = 't';
+ALTER TABLE t ADD COLUMN m UInt32 DEFAULT slt_one_more(n);
+DROP FUNCTION slt_with_alias;
+DROP FUNCTION slt_one_more;
+DROP FUNCTION slt_two_more;
+INSERT INTO t (id, d) VALUES (1, '2024-01-01 00:00:00');
+SELECT id, n, m FROM t;
+CREATE TABLE with_alias (id UInt64, next ALIAS ((id + 1) AS inside) + inside) ENGINE = MergeTree ORDER BY id;
+INSERT INTO with_alias VALUES (1);
+SELECT id, next FROM with_alias;
