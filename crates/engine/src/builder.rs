@@ -463,7 +463,11 @@ impl Builder {
             [Expression::Column { position, .. }] => Bounds::of(&aggregate.input, *position),
             _ => Bounds::default(),
         };
-        let kind = KeyKind::of(&key_types, bounds);
+        let kind = match (KeyKind::of(&key_types, bounds), self.context.settings.max_rows_to_group_by) {
+            // A limit of groups needs a table that knows how many there are.
+            (KeyKind::Direct8 | KeyKind::Direct16 { .. }, 1..) => KeyKind::Packed8,
+            (kind, _) => kind,
+        };
         let calls = aggregate.aggregates.clone();
         let existence = matches!(kind, KeyKind::Direct8 | KeyKind::Direct16 { .. })
             .then(|| calls.iter().position(AggregateCall::counts_rows).unwrap_or(calls.len()));

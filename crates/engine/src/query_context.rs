@@ -539,6 +539,14 @@ mod tests {
         breaking.progress.read_rows.store(11, Ordering::Relaxed);
         assert_eq!(breaking.check(), Ok(Check::Go));
         assert!(breaking.is_reading_stopped());
+        let speed = |name: &str| {
+            let limited = context(&[(name, "1000000000"), ("timeout_before_checking_execution_speed", "0")]);
+            limited.progress.read_rows.store(if name.starts_with("min") { 1 } else { u64::MAX }, Ordering::Relaxed);
+            limited.check().map_err(|error| error.code)
+        };
+        assert_eq!(speed("min_execution_speed"), Err(ErrorCode::TOO_SLOW));
+        assert_eq!(speed("min_execution_speed_bytes"), Err(ErrorCode::TOO_SLOW));
+        assert_eq!(speed("max_execution_speed"), Ok(Check::WaitForSpeed));
         let cancelled = context(&[]);
         cancelled.cancel();
         assert_eq!(cancelled.check().unwrap_err().code, ErrorCode::QUERY_WAS_CANCELLED);

@@ -43,5 +43,5 @@ SELECT number FROM numbers(3) LIMIT 1.0;
 SELECT k, count() AS c FROM (SELECT intDiv(number, 10) % 5 AS k FROM numbers(1000)) GROUP BY k WITH TOTALS ORDER BY k SETTINGS max_rows_to_group_by = 2, group_by_overflow_mode = 'any', max_threads = 1, max_block_size = 10;
 SELECT k, count() AS c FROM (SELECT toString(intDiv(number, 10) % 5) AS k FROM numbers(1000)) GROUP BY k WITH TOTALS ORDER BY k SETTINGS max_rows_to_group_by = 2, group_by_overflow_mode = 'any', max_threads = 1, max_block_size = 10, totals_mode = 'before_having';
 SELECT count() < 50000, sum(c) < 1000000 FROM (SELECT number % 100000 AS k, count() AS c FROM numbers(1000000) GROUP BY k SETTINGS max_rows_to_group_by = 1000, group_by_overflow_mode = 'any', max_block_size = 1000);
-SELECT sum(number) FROM numbers(1000000) SETTINGS min_execution_speed = 100000000000000, timeout_before_checking_execution_speed = 0;
 SELECT count() FROM system.numbers SETTINGS max_execution_speed = 1000000, timeout_before_checking_execution_speed = 0, max_execution_time = 0.5;
+SELECT count() FROM (SELECT toUInt8(number) AS k FROM numbers(1000)) GROUP BY k SETTINGS max_rows_to_group_by = 200;

@@ -265,12 +265,15 @@ impl Scope<'_> {
     fn with_fields(&self, table: Merged, fields: &[(Arc<str>, DataType)]) -> Result<Plan> {
         let name_type = DataType::LowCardinality(Arc::new(DataType::String));
         let input = table.plan.schema().clone();
+        // Nobody chose the types that columns of one name have in several tables.
+        let mut functions = self.analyzer.context.functions.clone();
+        Arc::make_mut(&mut functions.settings).set("allow_suspicious_variant_types", "1")?;
         let mut expressions = Vec::with_capacity(fields.len() + 2);
         for (name, data_type) in fields {
             expressions.push(match input.position(name) {
                 Some(position) => {
                     let column = Expression::column(position, &input.fields[position].1);
-                    cast(column, data_type, &self.analyzer.context.functions)?
+                    cast(column, data_type, &functions)?
                 }
                 None => Expression::Constant { value: default_value(data_type), data_type: data_type.clone() },
             });
