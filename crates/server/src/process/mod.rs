@@ -272,8 +272,7 @@ impl ProcessList {
     }
 
     /// Where queries wait for memory under a limit that they share, stops the one that has gone farthest beyond what is guaranteed to
-    /// it. Nobody is stopped where queries that have ended still hold as much as is too much: they
-    /// are about to free it.
+    /// it. Nobody is stopped where queries that have ended still hold as much as is too much: they are about to free it.
     pub fn relieve_memory(&self) {
         if CurrentMetric::QueriesWaitingForMemory.get() == 0 {
             return;

@@ -3,6 +3,8 @@
 
 use std::hash::{Hash, Hasher};
 
+use crate::format::format_literal;
+
 /// A 64-bit float that compares by its bits, so that literals can be equal, and hashed, whatever they hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Float(pub f64);
@@ -59,7 +61,10 @@ impl Literal {
             Literal::Int64(value) => Some(value.to_string()),
             Literal::Float64(value) => Some(value.0.to_string()),
             Literal::String(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-            Literal::Map(_) => Some(crate::format::format_literal(self)),
+            Literal::Map(pairs) => {
+                let pairs = pairs.iter().map(|(key, value)| format!("{}:{}", format_literal(key), format_literal(value)));
+                Some(format!("{{{}}}", pairs.collect::<Vec<_>>().join(",")))
+            }
             Literal::Array(_) | Literal::Tuple(_) => None,
         }
     }
