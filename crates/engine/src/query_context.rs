@@ -317,7 +317,12 @@ impl QueryContext {
         let settings = &self.settings;
         let limits = [
             ("rows", &self.progress.read_rows, settings.min_execution_speed, settings.max_execution_speed),
-            ("bytes", &self.progress.read_bytes, settings.min_execution_speed_bytes, settings.max_execution_speed_bytes),
+            (
+                "bytes",
+                &self.progress.read_bytes,
+                settings.min_execution_speed_bytes,
+                settings.max_execution_speed_bytes,
+            ),
         ];
         if limits.iter().all(|(.., min, max)| (*min, *max) == (0, 0)) {
             return Ok(Check::Go);

@@ -526,7 +526,10 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
             // The keys of the rows are a column of their own, where it has a name.
             let key = &options.settings.format_json_object_each_row_column_for_object_name;
             let key = (!key.is_empty()).then(|| (key.clone(), DataType::String));
-            finished(key.into_iter().chain(of_objects.fields.into_iter().map(|(name, of)| (name.to_string(), of))), options)
+            finished(
+                key.into_iter().chain(of_objects.fields.into_iter().map(|(name, of)| (name.to_string(), of))),
+                options,
+            )
         }
         Format::RowBinary { .. }
         | Format::Pretty(_)

@@ -90,7 +90,6 @@ pub(super) struct Events {
     rows: u64,
 }
 
-
 impl<F: OfEvents> Listed<F> {
     /// Where an event belongs.
     fn place(event: &Event) -> (u64, u64) {
@@ -149,8 +148,8 @@ impl<F: OfEvents> StateFunction for Listed<F> {
         grow(&mut into.events, from.events.len())?;
         let rows = into.rows;
         from.events.iter_mut().for_each(|event| event.row += rows);
-        into.sorted &= from.sorted
-            && into.events.last().is_none_or(|last| Self::place(last) <= Self::place(&from.events[0]));
+        into.sorted &=
+            from.sorted && into.events.last().is_none_or(|last| Self::place(last) <= Self::place(&from.events[0]));
         into.events.append(&mut from.events);
         into.rows += from.rows;
         Ok(())

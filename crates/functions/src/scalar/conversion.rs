@@ -272,7 +272,9 @@ fn grows_within(from: &DataType, to: &DataType) -> Option<(i64, i64)> {
         (DataType::DateTime64(digits, _), DataType::Date | DataType::DateTime(_)) if *digits <= 9 => {
             Some(ticks(u32::MAX.into(), *digits))
         }
-        (from, to) if (from.is_integer() || *from == DataType::Bool || from.is_decimal()) && to.is_float() => Some(EVERYWHERE),
+        (from, to) if (from.is_integer() || *from == DataType::Bool || from.is_decimal()) && to.is_float() => {
+            Some(EVERYWHERE)
+        }
         (from, to) if from.is_float() && to.is_float() => Some(EVERYWHERE),
         (DataType::Bool | DataType::Date | DataType::DateTime(_), to) if to.is_integer() => {
             let bytes = from.fixed_width_bytes()?;

@@ -11,10 +11,10 @@ use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
 use squall_types::settings::SettingType;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value, checkpoint};
 
-use super::user_function::substituted;
 use super::graph::{AggregateNode, HigherOrderNode, LAMBDA_DEPTH_MAX, NodeId};
 use super::membership::MEMBERSHIPS;
 use super::scope::{Local, Scope};
+use super::user_function::substituted;
 use crate::uses::Used;
 
 /// Longer constants are computed while the query runs, where memory is accounted for.

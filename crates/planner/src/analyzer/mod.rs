@@ -29,8 +29,8 @@ mod source;
 mod stage;
 mod subquery;
 mod table_function;
-mod user_function;
 pub(crate) mod text;
+mod user_function;
 mod view_explain;
 mod window;
 

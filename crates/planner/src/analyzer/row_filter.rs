@@ -78,12 +78,7 @@ pub(super) fn by_policy(analyzer: &Analyzer<'_>, table: Source, condition: &ast:
 
 /// The rows of a source that meet a condition, as a source with all of its columns: first those that `*` stands for. The query must not
 /// learn of the other rows of a table that `hides_rows`.
-fn filtered(
-    analyzer: &Analyzer<'_>,
-    rows: Source,
-    condition: &ast::Expression,
-    hides_rows: bool,
-) -> Result<Source> {
+fn filtered(analyzer: &Analyzer<'_>, rows: Source, condition: &ast::Expression, hides_rows: bool) -> Result<Source> {
     let functions = &analyzer.context.functions;
     let mut scope = Scope::without_select(analyzer, None);
     scope.source = rows;

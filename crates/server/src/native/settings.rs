@@ -83,7 +83,10 @@ fn text(value: &[u8], flags: u64) -> String {
 /// Whether an old client writes this setting as text.
 fn is_text(name: &str) -> bool {
     Settings::description(name).is_some_and(|description| {
-        matches!(description.setting_type, SettingType::String | SettingType::Map | SettingType::TimeZone | SettingType::Float)
+        matches!(
+            description.setting_type,
+            SettingType::String | SettingType::Map | SettingType::TimeZone | SettingType::Float
+        )
     })
 }
 

@@ -72,14 +72,17 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
 /// Refuses what is done with a column under the name that it gets in the same statement.
 fn check_renames(session: &Session, commands: &[&AlterCommand]) -> Result<()> {
     let refused = |message: String| Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
-    let both = |name: &str| refused(format!("Cannot rename and modify the same column `{name}` in a single ALTER query"));
+    let both =
+        |name: &str| refused(format!("Cannot rename and modify the same column `{name}` in a single ALTER query"));
     let (mut given, mut modified) = (Vec::new(), Vec::new());
     for command in commands {
         match command {
             AlterCommand::RenameColumn { column, to, .. } => {
                 let column = identifier(session, column)?;
                 if given.contains(&column) {
-                    return refused("Transitive renames in a single ALTER query are not allowed (don't make sense)".into());
+                    return refused(
+                        "Transitive renames in a single ALTER query are not allowed (don't make sense)".into(),
+                    );
                 }
                 if modified.contains(&column) {
                     return both(&column);

@@ -12,11 +12,7 @@ use squall_types::{Block, Column, Result, Schema};
 
 /// The block with omitted values computed, for their rows alone. `defaults` are expressions over its columns, in an order in which each
 /// finds the ones that it needs.
-pub(super) fn filled(
-    defaults: &[(usize, Expression)],
-    input: InputBlock,
-    schema: &Arc<Schema>,
-) -> Result<Block> {
+pub(super) fn filled(defaults: &[(usize, Expression)], input: InputBlock, schema: &Arc<Schema>) -> Result<Block> {
     let InputBlock { mut block, omitted } = input;
     for (at, expression) in defaults {
         let column = match omitted.get(*at) {

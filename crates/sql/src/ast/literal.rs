@@ -62,7 +62,8 @@ impl Literal {
             Literal::Float64(value) => Some(value.0.to_string()),
             Literal::String(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
             Literal::Map(pairs) => {
-                let pairs = pairs.iter().map(|(key, value)| format!("{}:{}", format_literal(key), format_literal(value)));
+                let pairs =
+                    pairs.iter().map(|(key, value)| format!("{}:{}", format_literal(key), format_literal(value)));
                 Some(format!("{{{}}}", pairs.collect::<Vec<_>>().join(",")))
             }
             Literal::Array(_) | Literal::Tuple(_) => None,

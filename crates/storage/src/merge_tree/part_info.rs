@@ -32,7 +32,8 @@ pub(super) fn of_parts(table: &MergeTreeTable) -> Vec<PartInfo> {
             rows: part.rows,
             bytes_on_disk: part.file.bytes,
             marks: part.description.primary_index.granules() as u64,
-            primary_key_bytes: part.description.primary_index.keys.iter().map(Column::memory_bytes).sum::<usize>() as u64,
+            primary_key_bytes: part.description.primary_index.keys.iter().map(Column::memory_bytes).sum::<usize>()
+                as u64,
             path: part.file.path.clone(),
             ttl: table.live.part_ttl(part),
             codec: table.live.codec_of(part),
