@@ -163,8 +163,7 @@ fn truth(column: &Column) -> Result<BooleanBuffer> {
             }
         };
     };
-    let values = array.values();
-    let bits = BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0);
+    let bits = squall_functions::bits_of(array.values());
     Ok(match array.nulls() {
         Some(nulls) => &bits & nulls.inner(),
         None => bits,

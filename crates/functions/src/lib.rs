@@ -3,6 +3,7 @@
 
 pub mod accumulator;
 mod aggregate;
+mod bits;
 mod by_alternative;
 mod defaults;
 pub mod frames;
@@ -22,6 +23,7 @@ mod top_level_domains;
 pub mod window;
 
 pub use accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, STEP_ITEMS};
+pub use bits::bits_of;
 pub use frames::{FrameStep, FrameWalk, RowRange};
 pub use function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
 pub use higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};

@@ -1,5 +1,6 @@
 //! A hash table of keys as bytes: one string as it stands, or the encoded bytes of several keys. The bytes of all keys lie in one
-//! arena; a slot holds a part of the hash and the group's number, so that most probes that miss never touch the arena.
+//! arena. Short keys have slots of their own that hold them whole; the slot of a longer one holds a part of its hash and the group's number, so
+//! that most probes that miss never touch the arena.
 
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
@@ -16,6 +17,7 @@ use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, grow};
 use super::arena::Arena;
 use super::key_table::{KeyTable, downcast_table, partition_of};
 use super::row_key::{EncodedRows, RowFormat};
+use super::short_key::ShortKey;
 use super::slots::{Slot, Slots};
 use crate::sort::keys::encode_keys;
 
@@ -42,6 +44,19 @@ impl Slot for TagSlot {
     }
 }
 
+#[derive(Clone, Copy, Default)]
+struct ShortSlot {
+    key: ShortKey,
+    /// The group's number plus one; 0 is an empty slot.
+    group: u32,
+}
+
+impl Slot for ShortSlot {
+    fn is_free(&self) -> bool {
+        self.group == 0
+    }
+}
+
 fn tag_of(hash: u64) -> u32 {
     (hash >> 24) as u32
 }
@@ -60,6 +75,9 @@ enum Form {
 /// Groups by keys as bytes.
 pub(crate) struct BytesTable {
     form: Form,
+    /// Of keys that are short.
+    short_slots: Slots<ShortSlot>,
+    /// Of all others.
     slots: Slots<TagSlot>,
     keys: Arena,
     hashes: Vec<u64>,
@@ -69,12 +87,36 @@ pub(crate) struct BytesTable {
     starts: Vec<usize>,
     /// Bytes of their values.
     columns_bytes: usize,
-    row_hashes: Vec<u64>,
+    rows: RowKeys,
     encoded: EncodedRows,
     /// Rows are groups, and there are no slots.
     is_list: bool,
 }
 
+/// What lookups need to know of the keys of some rows.
+#[derive(Default)]
+struct RowKeys {
+    hashes: Vec<u64>,
+    /// The keys that are short.
+    short: Vec<ShortKey>,
+}
+
+impl RowKeys {
+    /// Takes the place of what was known, for the keys of so many rows.
+    fn read<'k>(&mut self, rows: usize, key: impl Fn(usize) -> &'k [u8]) {
+        self.short.clear();
+        self.short.extend((0..rows).map(|row| ShortKey::of(key(row))));
+        self.hashes.clear();
+        let keys = self.short.iter().enumerate();
+        self.hashes.extend(keys.map(|(row, short)| if short.is_long() { hash(key(row)) } else { short.hash() }));
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.hashes.capacity() * size_of::<u64>() + self.short.capacity() * size_of::<ShortKey>()
+    }
+}
+
+/// The hash of a key that is not short.
 fn hash(bytes: &[u8]) -> u64 {
     // A fixed seed: partitions of all workers must agree. The table's growth does not depend on hashes, and probes are bounded by
     // its half-emptiness, so that hostile keys cost time in their own query only.
@@ -88,13 +130,14 @@ impl BytesTable {
     pub(crate) fn of_strings() -> Self {
         Self {
             form: Form::String,
+            short_slots: Slots::new(),
             slots: Slots::new(),
             keys: Arena::default(),
             hashes: Vec::new(),
             columns: Vec::new(),
             starts: Vec::new(),
             columns_bytes: 0,
-            row_hashes: Vec::new(),
+            rows: RowKeys::default(),
             encoded: EncodedRows::default(),
             is_list: false,
         }
@@ -115,31 +158,50 @@ impl BytesTable {
     }
 
     fn reserve(&mut self, groups: usize) -> Result<()> {
-        if self.slots.has_room(groups) {
-            return Ok(());
-        }
+        let known = self.hashes.len();
+        let key = |group: usize| ShortKey::of(self.keys.get(group));
+        // Of those to come as many are short as of those that are here.
+        const SAMPLE: usize = 1 << 10;
+        let sample = known.min(SAMPLE);
+        let sampled_short = (0..sample).filter(|group| !key(*group).is_long()).count();
+        let short = if sample == 0 { 0 } else { groups.div_ceil(sample).saturating_mul(sampled_short).min(groups) };
         let hashes = &self.hashes;
-        let slots = hashes.iter().enumerate().map(|(group, hash)| TagSlot::new(*hash, group as u32 + 1));
-        self.slots.reserve(groups, slots, |slot| hashes[slot.group as usize - 1])?;
-        let more = groups.saturating_sub(self.hashes.len());
+        if !self.short_slots.has_room(short) {
+            let slots = (0..known).map(|group| ShortSlot { key: key(group), group: group as u32 + 1 });
+            self.short_slots.reserve(short, slots.filter(|slot| !slot.key.is_long()), |slot| slot.key.hash())?;
+        }
+        if !self.slots.has_room(groups - short) {
+            let slots = hashes.iter().enumerate().filter(|(group, _)| key(*group).is_long());
+            let slots = slots.map(|(group, hash)| TagSlot::new(*hash, group as u32 + 1));
+            self.slots.reserve(groups - short, slots, |slot| hashes[slot.group as usize - 1])?;
+        }
+        let more = groups.saturating_sub(known);
         grow(&mut self.hashes, more)?;
         grow(&mut self.keys.ends, more)
     }
 
     /// Brings near what the lookups of the rows after this one will read, as far as can be told before they are made.
     #[inline]
-    fn prefetch_row(&self, hashes: &[u64], row: usize) {
+    fn prefetch_row(&self, rows: &RowKeys, row: usize) {
+        let far = row + 3 * PREFETCH_AHEAD;
+        if let (Some(hash), Some(key)) = (rows.hashes.get(far), rows.short.get(far)) {
+            match key.is_long() {
+                true if self.slots.are_far() => self.slots.prefetch(*hash),
+                false if self.short_slots.are_far() => self.short_slots.prefetch(*hash),
+                _ => {}
+            }
+        }
         if !self.slots.are_far() {
             return;
         }
-        let candidate = |rows: usize| {
-            let hash = *hashes.get(row + rows)?;
+        let candidate = |ahead: usize| {
+            let hash = *rows.hashes.get(row + ahead)?;
+            if !rows.short[row + ahead].is_long() {
+                return None;
+            }
             let slot = self.slots.first(hash);
             if slot.tag == tag_of(hash) { (slot.group as usize).checked_sub(1) } else { None }
         };
-        if let Some(far) = hashes.get(row + 3 * PREFETCH_AHEAD) {
-            self.slots.prefetch(*far);
-        }
         if let Some(group) = candidate(2 * PREFETCH_AHEAD) {
             self.keys.prefetch_end(group);
         }
@@ -171,44 +233,62 @@ impl BytesTable {
         Ok(())
     }
 
-    /// The groups of keys with these hashes, in order; the rows that made new groups are added to `new_rows`.
+    /// The groups of keys, in order; the rows that made new groups are added to `new_rows`.
     fn find_or_insert<'k>(
         &mut self,
-        hashes: &[u64],
+        rows: &RowKeys,
         key: impl Fn(usize) -> &'k [u8],
         ids: &mut Vec<u32>,
         new_rows: &mut Vec<u32>,
     ) -> Result<()> {
         if self.is_list {
-            return self.append(hashes, key, ids, new_rows);
+            return self.append(&rows.hashes, key, ids, new_rows);
         }
         if self.slots.is_empty() {
             self.reserve(self.hashes.len() + 1)?;
         }
         ids.clear();
-        ids.reserve(hashes.len());
-        for (row, hash) in hashes.iter().enumerate() {
-            let known = &self.hashes;
-            self.slots.make_room(*hash, |slot| known[slot.group as usize - 1])?;
-            self.prefetch_row(hashes, row);
-            let (bytes, tag) = (key(row), tag_of(*hash));
-            let is_key = |slot: &TagSlot| slot.tag == tag && self.keys.get(slot.group as usize - 1) == bytes;
-            let group = match self.slots.find(*hash, is_key) {
-                Ok(slot) => slot.group,
-                Err(place) => {
-                    self.keys.make_room(1, bytes.len())?;
-                    grow(&mut self.hashes, 1)?;
-                    self.keys.push(bytes);
-                    self.hashes.push(*hash);
-                    new_rows.push(row as u32);
-                    let group = self.hashes.len() as u32;
-                    self.slots.take(*hash, place, TagSlot { tag, group });
-                    group
+        ids.reserve(rows.hashes.len());
+        for (row, (hash, short)) in rows.hashes.iter().zip(&rows.short).enumerate() {
+            self.prefetch_row(rows, row);
+            let group = if short.is_long() {
+                let known = &self.hashes;
+                self.slots.make_room(*hash, |slot| known[slot.group as usize - 1])?;
+                let (bytes, tag) = (key(row), tag_of(*hash));
+                let is_key = |slot: &TagSlot| slot.tag == tag && self.keys.get(slot.group as usize - 1) == bytes;
+                match self.slots.find(*hash, is_key) {
+                    Ok(slot) => slot.group,
+                    Err(place) => {
+                        let group = self.add_group(bytes, *hash)?;
+                        self.slots.take(*hash, place, TagSlot { tag, group });
+                        new_rows.push(row as u32);
+                        group
+                    }
+                }
+            } else {
+                self.short_slots.make_room(*hash, |slot| slot.key.hash())?;
+                match self.short_slots.find(*hash, |slot| slot.key == *short) {
+                    Ok(slot) => slot.group,
+                    Err(place) => {
+                        let group = self.add_group(key(row), *hash)?;
+                        self.short_slots.take(*hash, place, ShortSlot { key: *short, group });
+                        new_rows.push(row as u32);
+                        group
+                    }
                 }
             };
             ids.push(group - 1);
         }
         Ok(())
+    }
+
+    /// Adds a group; its number plus one.
+    fn add_group(&mut self, key: &[u8], hash: u64) -> Result<u32> {
+        self.keys.make_room(1, key.len())?;
+        grow(&mut self.hashes, 1)?;
+        self.keys.push(key);
+        self.hashes.push(hash);
+        Ok(self.hashes.len() as u32)
     }
 
     /// Keeps the key columns of the rows that made new groups.
@@ -264,22 +344,21 @@ impl BytesTable {
 
 impl KeyTable for BytesTable {
     fn group_ids<'a>(&mut self, keys: &'a [Column], rows: usize, scratch: &'a mut Vec<u32>) -> Result<GroupIds<'a>> {
-        let mut hashes = std::mem::take(&mut self.row_hashes);
-        hashes.clear();
+        let mut known = std::mem::take(&mut self.rows);
         let mut new_rows = Vec::new();
         match self.form.clone() {
             Form::String => {
                 let key = keys.first().ok_or_else(|| Error::logical("a string table without a key"))?;
                 let strings =
                     key.array().as_binary_opt::<i32>().ok_or_else(|| Error::logical("a key that is no string"))?;
-                hashes.extend((0..rows).map(|row| hash(strings.value(row))));
-                self.find_or_insert(&hashes, |row| strings.value(row), scratch, &mut new_rows)?;
+                known.read(rows, |row| strings.value(row));
+                self.find_or_insert(&known, |row| strings.value(row), scratch, &mut new_rows)?;
             }
             Form::Rows(format) => {
                 let mut encoded = std::mem::take(&mut self.encoded);
                 format.encode(keys, rows, &mut encoded)?;
-                hashes.extend((0..rows).map(|row| hash(encoded.row(row))));
-                self.find_or_insert(&hashes, |row| encoded.row(row), scratch, &mut new_rows)?;
+                known.read(rows, |row| encoded.row(row));
+                self.find_or_insert(&known, |row| encoded.row(row), scratch, &mut new_rows)?;
                 self.encoded = encoded;
             }
             Form::Columns(_) => {
@@ -287,12 +366,12 @@ impl KeyTable for BytesTable {
                 let block = Block::from_columns(named)?;
                 let order: Vec<SortKey> = keys.iter().enumerate().map(ascending).collect();
                 let encoded = encode_keys(&order, &block)?;
-                hashes.extend((0..rows).map(|row| hash(encoded.key(row))));
-                self.find_or_insert(&hashes, |row| encoded.key(row), scratch, &mut new_rows)?;
+                known.read(rows, |row| encoded.key(row));
+                self.find_or_insert(&known, |row| encoded.key(row), scratch, &mut new_rows)?;
             }
         }
         self.keep_columns(keys, new_rows)?;
-        self.row_hashes = hashes;
+        self.rows = known;
         Ok(GroupIds::Each(scratch))
     }
 
@@ -303,6 +382,11 @@ impl KeyTable for BytesTable {
     fn stop_lookups(&mut self) -> bool {
         self.is_list = true;
         true
+    }
+
+    fn can_be_cut(&self) -> bool {
+        // Of columns that are kept a list has no bytes.
+        !matches!(self.form, Form::Columns(_))
     }
 
     fn room(&self) -> usize {
@@ -341,7 +425,14 @@ impl KeyTable for BytesTable {
     fn merge(&mut self, other: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()> {
         let other = downcast_table::<Self>(other)?;
         let (first, mut new_rows, known) = (groups.start, Vec::new(), self.hashes.len());
-        self.find_or_insert(&other.hashes[groups], |row| other.keys.get(first + row), to, &mut new_rows)?;
+        let key = |row: usize| other.keys.get(first + row);
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.short.clear();
+        rows.short.extend((0..groups.len()).map(|row| ShortKey::of(key(row))));
+        rows.hashes.clear();
+        rows.hashes.extend_from_slice(&other.hashes[groups]);
+        self.find_or_insert(&rows, key, to, &mut new_rows)?;
+        self.rows = rows;
         if let Form::Columns(types) = &self.form
             && !new_rows.is_empty()
         {
@@ -372,8 +463,9 @@ impl KeyTable for BytesTable {
     }
 
     fn memory_bytes(&self) -> usize {
-        let hashes = (self.hashes.capacity() + self.row_hashes.capacity()) * size_of::<u64>();
-        self.slots.memory_bytes() + hashes + self.keys.memory_bytes() + self.encoded.memory_bytes() + self.columns_bytes
+        let slots = self.slots.memory_bytes() + self.short_slots.memory_bytes();
+        let hashes = self.hashes.capacity() * size_of::<u64>() + self.rows.memory_bytes();
+        slots + hashes + self.keys.memory_bytes() + self.encoded.memory_bytes() + self.columns_bytes
     }
 }
 

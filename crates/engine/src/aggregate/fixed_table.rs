@@ -163,6 +163,10 @@ impl<K: Packed> KeyTable for FixedTable<K> {
         true
     }
 
+    fn can_be_cut(&self) -> bool {
+        true
+    }
+
     fn room(&self) -> usize {
         self.keys.capacity() - self.keys.len()
     }

@@ -33,6 +33,11 @@ pub(crate) trait KeyTable: Send + Any {
         false
     }
 
+    /// Whether a [`part`](Self::part) of rows that are not [looked up](Self::stop_lookups) can be [merged](Self::merge) into another table.
+    fn can_be_cut(&self) -> bool {
+        false
+    }
+
     /// How many groups may come before the table takes much more memory.
     fn room(&self) -> usize {
         usize::MAX

@@ -14,9 +14,10 @@ use squall_runtime::Pieces;
 use squall_types::{Block, Column, Error, Result, Schema};
 
 use super::key_table::{KeyKind, KeyTable};
-use super::large::{self, Jobs, LargeGroups, LargeState};
+use super::large::{self, Jobs, LargeGroups};
+use super::partitions::{Groups, Part};
 use super::sink::{AggregateLocal, Grouping};
-use super::spilled::{self, GROUPS_AT_ONCE, Groups, Read, Spilling};
+use super::spilled::{self, GROUPS_AT_ONCE, GROUPS_EXPECTED_MAX, Read, Spilling};
 use crate::query_context::QueryContext;
 use crate::source::Places;
 use crate::totals::TotalsRow;
@@ -36,14 +37,6 @@ const BLOCK_GROUPS: usize = 16_384;
 const BLOCK_ITEMS: usize = 1 << 20;
 /// From so many values in the states of all workers together few groups are partitioned, too.
 const PARTITIONED_ITEMS_MIN: usize = 1 << 18;
-
-/// A worker's groups of a partition.
-struct Part {
-    table: Box<dyn KeyTable>,
-    accumulators: Vec<Box<dyn Accumulator>>,
-    /// What is not in the accumulators, because it is large.
-    large: Vec<LargeState>,
-}
 
 /// Totals that are to be merged.
 struct TotalsOf {
@@ -86,10 +79,13 @@ impl Merge {
             let states = locals.iter_mut().map(|local| std::mem::take(&mut local.totals)).collect();
             self.totals_of = Some(TotalsOf { grouping: grouping.clone(), states });
         }
-        let groups: usize = locals.iter().map(|local| local.table.groups()).sum();
-        let is_partitioned = groups >= PARTITIONED_GROUPS_MIN && !locals.iter().any(|local| local.table.is_sparse());
+        let groups: usize = locals.iter().map(AggregateLocal::count).sum();
+        let is_partitioned =
+            groups >= PARTITIONED_GROUPS_MIN && !locals.iter().any(|local| local.groups.table.is_sparse());
         let items = || locals.iter().map(AggregateLocal::items).sum::<usize>();
-        self.partitions = if is_partitioned {
+        self.partitions = if locals.iter().any(|local| local.aside.is_some()) {
+            spilled::PARTITIONS
+        } else if is_partitioned {
             (groups / PARTITION_GROUPS).next_power_of_two().clamp(PARTITIONS_MIN, PARTITIONS_MAX)
         } else if locals.len() > 1 && !matches!(grouping.kind, KeyKind::Single) && items() >= PARTITIONED_ITEMS_MIN {
             PARTITIONS_MIN
@@ -165,11 +161,13 @@ impl Units for Partitioning {
         }
         let local = locals.and_then(|locals| locals.take(unit));
         let local = local.ok_or_else(|| Error::logical("a worker's groups are partitioned twice"))?;
-        let AggregateLocal { table, mut accumulators, .. } = local;
+        let is_list = local.is_list();
+        let AggregateLocal { groups: Groups { table, mut accumulators }, aside, .. } = local;
         let mut pieces = Pieces::begin();
         if partitions == 1 {
             let large = large::cut(&mut accumulators, workers, &mut pieces).await?;
-            self.0.lock().parts[0].push(Part { table, accumulators, large });
+            let groups = Groups { table, accumulators };
+            self.0.lock().parts[0].push(Part { groups, is_list, large });
             return Ok(());
         }
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); partitions];
@@ -191,9 +189,13 @@ impl Units for Partitioning {
                 pieces.pause().await;
             }
             let large = large::cut(&mut states, workers, &mut pieces).await?;
-            parts.push(Some(Part { table: part, accumulators: states, large }));
+            let groups = Groups { table: part, accumulators: states };
+            parts.push(Some(Part { groups, is_list, large }));
         }
         let mut merge = self.0.lock();
+        if let Some(aside) = aside {
+            merge.parts.iter_mut().zip(aside.into_parts()).for_each(|(all, parts)| all.extend(parts));
+        }
         merge.parts.iter_mut().zip(parts).for_each(|(all, part)| all.extend(part));
         Ok(())
     }
@@ -235,7 +237,7 @@ impl Units for Merging {
         let mut pieces = Pieces::begin();
         let needs_group = is_only_partition && grouping.sets.is_some_and(|sets| sets.has_group_without_rows);
         // A worker that got no rows has a table all the same.
-        let mut parts = parts.into_iter().filter(|part| !needs_group || part.table.groups() > 0);
+        let mut parts = parts.into_iter().filter(|part| !needs_group || part.groups.len() > 0).collect::<Vec<_>>();
         let mut large = LargeGroups::default();
         if let Some(spilling) = spilling {
             let mut partitions = vec![spilling.partition(unit)];
@@ -250,28 +252,38 @@ impl Units for Merging {
             }
             return Ok(());
         }
-        let (mut table, mut accumulators) = match parts.next() {
-            Some(first) => {
-                for state in first.large {
-                    let group = state.group;
-                    large.add(state, group);
-                }
-                (first.table, first.accumulators)
-            }
+        if parts.is_empty() {
             // No rows at all: without keys there is one group all the same.
-            None if grouping.keys.is_empty() => (grouping.kind.table(&grouping.key_types), grouping.accumulators()?),
-            None if needs_group => {
+            if grouping.keys.is_empty() {
+                let Groups { table, accumulators } = Groups::new(grouping)?;
+                return self.give(table, accumulators, &rows, &mut pieces).await;
+            }
+            if needs_group {
                 let keys = grouping.key_types.iter().map(|key| Column::default_values(key.clone(), 1));
                 return self
                     .give_block(keys.collect::<Result<_>>()?, grouping.accumulators()?, 1, false, &rows, &mut pieces)
                     .await;
             }
-            None => return Ok(()),
+            return Ok(());
+        }
+        let Groups { mut table, mut accumulators } = if parts[0].is_list {
+            Groups::new(grouping)?
+        } else {
+            let first = parts.remove(0);
+            for state in first.large {
+                let group = state.group;
+                large.add(state, group);
+            }
+            first.groups
         };
-        let mut to = Vec::new();
-        for Part { table: other, accumulators: mut others, large: mut large_others } in parts {
+        if !parts.is_empty() {
             // A part has keys but no slots yet.
-            table.reserve_groups(table.groups() + other.groups())?;
+            let others: usize = parts.iter().map(|part| part.groups.len()).sum();
+            table.reserve_groups(table.groups() + others.min(GROUPS_EXPECTED_MAX))?;
+        }
+        let mut to = Vec::new();
+        for Part { groups: Groups { table: other, accumulators: mut others }, large: mut large_others, .. } in parts {
+            table.reserve_groups(table.groups() + other.groups().min(GROUPS_EXPECTED_MAX))?;
             for first in (0..other.groups()).step_by(GROUPS_AT_ONCE) {
                 table.merge(&*other, first..other.groups().min(first + GROUPS_AT_ONCE), &mut to)?;
                 let groups = table.groups();

@@ -2,10 +2,12 @@
 //!
 //! - [`input`]: what is computed before, because it may be much.
 //! - [`key_table`]: which group a row belongs to, specialised by the width of the keys; [`row_key`]: several keys as bytes.
+//! - [`short_key`]: keys of a few bytes as integers.
 //! - [`bounds`]: between which numbers a key lies.
 //! - [`slots`]: where a hash table looks a key up.
 //! - [`sink`]: each worker's table and accumulators.
 //! - [`merge`]: what happens when all rows have come.
+//! - [`partitions`]: groups that are put aside, where they are many.
 //! - [`large`]: states that several workers merge together.
 //! - [`spilled`]: groups that do not fit into memory.
 
@@ -19,7 +21,9 @@ pub(crate) mod input;
 pub(crate) mod key_table;
 mod large;
 pub(crate) mod merge;
+mod partitions;
 mod row_key;
+mod short_key;
 pub(crate) mod sink;
 mod slots;
 pub(crate) mod spilled;

@@ -10,13 +10,21 @@ use arrow_data::ArrayData;
 use squall_types::memory::reserve;
 use squall_types::{Column, DataType, Error, ErrorCode, Physical, Result};
 
-/// Bytes of a string's length.
+/// Bytes of a length that is not short.
 const LENGTH_BYTES: usize = 4;
+/// The byte before such a length; a smaller one is itself the length.
+const LONG: u8 = u8::MAX;
+
+/// Bytes of a string behind its length.
+#[inline]
+fn string_bytes(string: &[u8]) -> usize {
+    1 + string.len() + if string.len() < usize::from(LONG) { 0 } else { LENGTH_BYTES }
+}
 
 /// How the rows of some columns become bytes: one value after the other, each behind a byte that tells whether it is NULL, where it may be.
 pub(crate) struct RowFormat {
     columns: Vec<ColumnFormat>,
-    /// Bytes of a row whose strings are empty.
+    /// Bytes of a row without its strings.
     least_bytes: usize,
 }
 
@@ -61,8 +69,7 @@ impl RowFormat {
             Some(ColumnFormat { data_type: data_type.clone(), width })
         });
         let columns = columns.collect::<Option<Vec<_>>>()?;
-        let least =
-            |column: &ColumnFormat| usize::from(column.data_type.is_nullable()) + column.width.unwrap_or(LENGTH_BYTES);
+        let least = |column: &ColumnFormat| usize::from(column.data_type.is_nullable()) + column.width.unwrap_or(0);
         let least_bytes = columns.iter().map(least).sum();
         Some(Self { columns, least_bytes })
     }
@@ -77,7 +84,7 @@ impl RowFormat {
         ends.resize(rows, self.least_bytes);
         for key in keys {
             if let Some(strings) = key.array().as_binary_opt::<i32>() {
-                ends.iter_mut().enumerate().for_each(|(row, end)| *end += string(strings, row).len());
+                ends.iter_mut().enumerate().for_each(|(row, end)| *end += string_bytes(string(strings, row)));
             }
         }
         places.clear();
@@ -178,13 +185,44 @@ fn put_fixed(array: &dyn Array, width: usize, places: &mut [usize], bytes: &mut 
 fn put_strings(strings: &BinaryArray, places: &mut [usize], bytes: &mut [u8]) -> Result<()> {
     for (row, place) in places.iter_mut().enumerate() {
         let string = string(strings, row);
-        let length = u32::try_from(string.len()).map_err(|_| wrong())?;
-        let start = *place + LENGTH_BYTES;
-        bytes[*place..start].copy_from_slice(&length.to_le_bytes());
-        *place = start + string.len();
-        bytes[start..*place].copy_from_slice(string);
+        let end = *place + string_bytes(string);
+        let out = bytes.get_mut(*place..end).ok_or_else(wrong)?;
+        *place = end;
+        match out {
+            [length, out @ ..] if out.len() == string.len() => {
+                *length = string.len() as u8;
+                copy(string, out);
+            }
+            [long, out @ ..] => {
+                *long = LONG;
+                let (length, out) = out.split_first_chunk_mut::<LENGTH_BYTES>().ok_or_else(wrong)?;
+                *length = u32::try_from(string.len()).map_err(|_| wrong())?.to_le_bytes();
+                out.copy_from_slice(string);
+            }
+            [] => {}
+        }
     }
     Ok(())
+}
+
+/// Copies bytes into as many others; few without a call.
+#[inline]
+fn copy(from: &[u8], to: &mut [u8]) {
+    /// The first and the last bytes, which overlap.
+    fn ends<const N: usize>(from: &[u8], to: &mut [u8]) {
+        if let (Some(first), Some(last)) = (from.first_chunk::<N>(), from.last_chunk::<N>()) {
+            to.first_chunk_mut::<N>().into_iter().for_each(|to| *to = *first);
+            to.last_chunk_mut::<N>().into_iter().for_each(|to| *to = *last);
+        }
+    }
+    match from.len() {
+        0 => {}
+        1 => ends::<1>(from, to),
+        2..=3 => ends::<2>(from, to),
+        4..=7 => ends::<4>(from, to),
+        8..=16 => ends::<8>(from, to),
+        _ => to.copy_from_slice(from),
+    }
 }
 
 #[inline]
@@ -222,9 +260,15 @@ fn take_strings(rows: &mut [&[u8]], nulls: Option<NullBuffer>) -> Result<BinaryA
     offsets.push(0);
     let mut bytes = Vec::new();
     for row in rows {
-        let (length, rest) = row.split_first_chunk::<LENGTH_BYTES>().ok_or_else(wrong)?;
-        *row = rest;
-        bytes.extend_from_slice(take(row, u32::from_le_bytes(*length) as usize)?);
+        let length = match take(row, 1)?[0] {
+            LONG => {
+                let (length, rest) = row.split_first_chunk::<LENGTH_BYTES>().ok_or_else(wrong)?;
+                *row = rest;
+                u32::from_le_bytes(*length) as usize
+            }
+            short => short.into(),
+        };
+        bytes.extend_from_slice(take(row, length)?);
         offsets.push(i32::try_from(bytes.len()).map_err(|_| too_large())?);
     }
     Ok(BinaryArray::try_new(OffsetBuffer::new(offsets.into()), bytes.into(), nulls)?)
@@ -246,7 +290,8 @@ mod tests {
     fn columns_come_back_as_they_were() {
         let string = |text: &str| Value::from(text);
         let keys = [
-            column("String", &["a", "", "ab", "a"].map(string)),
+            column("String", &["a", "", &"ab".repeat(200), "a"].map(string)),
+            column("String", &["abcdefg", &"a".repeat(254), &"a".repeat(255), "abcdefg"].map(string)),
             column("Nullable(UInt16)", &[Value::UInt64(1), Value::Null, Value::UInt64(0), Value::UInt64(1)]),
             column("Nullable(String)", &[string(""), Value::Null, string("b"), string("")]),
             column("Int64", &[-5, 0, 7, -5].map(Value::Int64)),

@@ -10,8 +10,9 @@ use squall_functions::{Accumulator, GroupIds};
 use squall_planner::{AggregateCall, Expression, KeySets};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 
-use super::key_table::{KeyKind, KeyTable};
+use super::key_table::KeyKind;
 use super::merge::Merge;
+use super::partitions::{Groups, Partitions};
 use super::spilled::Spilling;
 use crate::evaluate::evaluate;
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
@@ -127,10 +128,11 @@ enum Overflow {
 pub(crate) struct AggregateLocal {
     pub(super) grouping: Arc<Grouping>,
     spilling: Option<Arc<Spilling>>,
-    pub(crate) table: Box<dyn KeyTable>,
-    pub(crate) accumulators: Vec<Box<dyn Accumulator>>,
+    pub(super) groups: Groups,
+    /// Groups that came before them, where these were many.
+    pub(super) aside: Option<Partitions>,
     /// Accumulators over all rows, for WITH TOTALS.
-    pub(crate) totals: Vec<Box<dyn Accumulator>>,
+    pub(super) totals: Vec<Box<dyn Accumulator>>,
     ids: Vec<u32>,
     groups_max: u64,
     overflow: Overflow,
@@ -139,17 +141,22 @@ pub(crate) struct AggregateLocal {
     /// The first groups, which are all that count, where others are left out.
     kept: Option<usize>,
     is_full: bool,
-    /// Rows that have come.
+    /// Rows of this table.
     rows: usize,
     /// So many tables in a row are lists of rows, this one being the last.
     lists: usize,
+    /// Whether the table keeps all its groups, however many.
+    keeps_all: bool,
 }
+
+/// After so many lists rows are looked up again: there may be fewer groups among them now.
+const LISTS_MAX: usize = 7;
 
 impl AggregateLocal {
     fn new(grouping: Arc<Grouping>, spilling: Option<Arc<Spilling>>, groups_max: u64) -> Result<Self> {
         Ok(Self {
-            table: grouping.kind.table(&grouping.key_types),
-            accumulators: grouping.accumulators()?,
+            groups: Groups::new(&grouping)?,
+            aside: None,
             totals: Vec::new(),
             ids: Vec::new(),
             groups_max,
@@ -159,27 +166,71 @@ impl AggregateLocal {
             is_full: false,
             rows: 0,
             lists: 0,
+            // Groups are counted by the table that has all of them.
+            keeps_all: groups_max > 0,
             spilling,
             grouping,
         })
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes() + self.accumulators.iter().map(|states| states.memory_bytes()).sum::<usize>()
+        self.groups.memory_bytes() + self.aside.as_ref().map_or(0, Partitions::memory_bytes)
     }
 
     /// Takes groups out of the table that are left out.
     fn forget_others(&mut self) -> Result<()> {
-        let Some(kept) = self.kept.filter(|kept| self.table.groups() > *kept) else { return Ok(()) };
+        let Some(kept) = self.kept.filter(|kept| self.groups.len() > *kept) else { return Ok(()) };
         let kept: Vec<u32> = (0..kept as u32).collect();
-        self.table = self.table.part(&kept)?;
+        self.groups.table = self.groups.table.part(&kept)?;
         Ok(())
     }
 
     /// Values in states that may have many.
     pub(super) fn items(&self) -> usize {
-        let groups = self.table.groups();
-        self.accumulators.iter().map(|states| states.items(0..groups)).sum()
+        let groups = self.groups.len();
+        self.groups.accumulators.iter().map(|states| states.items(0..groups)).sum()
+    }
+
+    /// The groups so far; where some are put aside, one that came several times counts as often.
+    pub(super) fn count(&self) -> usize {
+        self.groups.len() + self.aside.as_ref().map_or(0, Partitions::groups)
+    }
+
+    /// Whether each row of the table is a group.
+    pub(super) fn is_list(&self) -> bool {
+        self.lists > 0
+    }
+
+    /// Whether most rows of the table are groups of their own.
+    fn are_new(&self) -> bool {
+        self.groups.len() > self.rows / 2
+    }
+
+    /// Puts the groups aside where they are many and most rows make new ones.
+    fn put_aside_if_many(&mut self) -> Result<()> {
+        /// Groups whose keys and small states stay in a core's cache, about.
+        const TABLE_GROUPS_MAX: usize = 1 << 16;
+        let grouping = self.grouping.clone();
+        if let Some(aside) = &mut self.aside {
+            aside.merge_some(&grouping)?;
+        }
+        if self.keeps_all || self.groups.len() < TABLE_GROUPS_MAX {
+            return Ok(());
+        }
+        let is_list = self.is_list();
+        self.keeps_all = !self.groups.table.can_be_cut()
+            || !self.groups.are_small()
+            || !is_list && !self.are_new()
+            || self.aside.as_ref().is_some_and(Partitions::have_few_groups);
+        if self.keeps_all && !is_list {
+            return Ok(());
+        }
+        let mut groups = Groups::new(&grouping)?;
+        self.lists =
+            if !self.keeps_all && self.lists < LISTS_MAX && groups.table.stop_lookups() { self.lists + 1 } else { 0 };
+        self.rows = 0;
+        let groups = std::mem::replace(&mut self.groups, groups);
+        self.aside.get_or_insert_with(Partitions::new).add(groups, is_list)
     }
 
     /// Puts the groups on disk where memory gets short, and begins anew.
@@ -194,7 +245,7 @@ impl AggregateLocal {
     fn spill_before(&mut self, rows: usize) -> Result<()> {
         /// Groups with less than this are not worth a part on disk.
         const WORTH_BYTES: usize = 1 << 20;
-        if self.table.room() >= rows {
+        if self.groups.table.room() >= rows {
             return Ok(());
         }
         let Some(spilling) = self.spilling.clone() else { return Ok(()) };
@@ -204,16 +255,14 @@ impl AggregateLocal {
     }
 
     fn spill(&mut self, spilling: &Arc<Spilling>) -> Result<()> {
-        /// After so many lists the rows are looked up again: there may be fewer groups among them now.
-        const LISTS_MAX: usize = 7;
         let mut fresh = Self::new(self.grouping.clone(), self.spilling.clone(), self.groups_max)?;
         std::mem::swap(&mut fresh.totals, &mut self.totals);
         fresh.overflow = self.overflow;
         fresh.counts_left_out = self.counts_left_out;
         self.forget_others()?;
         // Where most rows are groups of their own, they are looked up once, when they come back.
-        let are_new = self.table.groups() > self.rows / 2;
-        if are_new && self.lists < LISTS_MAX && self.groups_max == 0 && fresh.table.stop_lookups() {
+        let is_counted = self.groups_max > 0;
+        if self.are_new() && self.lists < LISTS_MAX && !is_counted && fresh.groups.table.stop_lookups() {
             fresh.lists = self.lists + 1;
         }
         spilling.spill(std::mem::replace(self, fresh))
@@ -230,9 +279,9 @@ impl LocalSink for AggregateLocal {
         let keys = keys.collect::<Result<Vec<Column>>>()?;
         self.spill_before(rows)?;
         self.rows += rows;
-        let ids = self.table.group_ids(&keys, rows, &mut self.ids)?;
-        let groups = self.table.groups();
-        if self.groups_max > 0 && groups as u64 > self.groups_max && !self.table.is_sparse() {
+        let ids = self.groups.table.group_ids(&keys, rows, &mut self.ids)?;
+        let groups = self.groups.table.groups();
+        if self.groups_max > 0 && groups as u64 > self.groups_max && !self.groups.table.is_sparse() {
             match self.overflow {
                 // This block is still counted, as in ClickHouse.
                 Overflow::Break => self.is_full = true,
@@ -264,6 +313,7 @@ impl LocalSink for AggregateLocal {
             }
             None => None,
         };
+<<<<<<< HEAD
         // Those of groups that are left out count where the mode says so.
         let of_totals = match (of_totals, &of_kept) {
             (of_totals, None) => of_totals,
@@ -276,6 +326,9 @@ impl LocalSink for AggregateLocal {
             (BooleanArray::new(counted, None), rows)
         });
         for (at, accumulator) in self.accumulators.iter_mut().enumerate() {
+=======
+        for (at, accumulator) in self.groups.accumulators.iter_mut().enumerate() {
+>>>>>>> 517e3c7 (engine: groups are put aside in partitions where most rows make new ones; short keys lie in their slots; rows beyond a LIMIT's bound are not encoded; has() of a list is IN; regular expressions of a fixed structure over UTF-8)
             let expressions = self.grouping.calls.get(at).map_or(&[][..], |call| &call.arguments);
             let arguments =
                 expressions.iter().map(|argument| evaluate(argument, &block)).collect::<Result<Vec<_>>>()?;
@@ -297,10 +350,14 @@ impl LocalSink for AggregateLocal {
                 }
             }
         }
+<<<<<<< HEAD
         // Groups that are left out take memory until there are as many as are kept.
         if self.kept.is_some_and(|kept| self.table.groups() > 2 * kept + BLOCK_ROWS_MAX) {
             self.forget_others()?;
         }
+=======
+        self.put_aside_if_many()?;
+>>>>>>> 517e3c7 (engine: groups are put aside in partitions where most rows make new ones; short keys lie in their slots; rows beyond a LIMIT's bound are not encoded; has() of a list is IN; regular expressions of a fixed structure over UTF-8)
         self.spill_if_needed()
     }
 }

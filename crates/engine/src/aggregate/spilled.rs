@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow_array::BinaryArray;
 use arrow_buffer::OffsetBuffer;
 use parking_lot::Mutex;
-use squall_functions::{Accumulator, GroupIds};
+use squall_functions::GroupIds;
 use squall_runtime::Pieces;
 use squall_types::{Block, Column, DataType, Error, Result, Schema};
 
-use super::key_table::KeyTable;
+use super::partitions::Groups;
 use super::sink::{AggregateLocal, Grouping};
 use crate::query_context::QueryContext;
 use crate::spill::{Frame, SpillFile, SpillKind, SpillWriter, Threshold, decode_frame};
@@ -32,7 +32,7 @@ const FRAME_GROUPS_MAX: usize = 4_096;
 /// Groups whose states are written before anybody looks how long they are.
 const SERIALISED_AT_ONCE: usize = 512;
 /// Groups for which a table has room before the first of them comes from the disk.
-const GROUPS_EXPECTED_MAX: usize = 1 << 15;
+pub(super) const GROUPS_EXPECTED_MAX: usize = 1 << 15;
 /// Bytes of states of a block on disk, about.
 const FRAME_BYTES: usize = 256 << 10;
 /// Bytes that are read at once, about.
@@ -40,22 +40,6 @@ const READ_BYTES: usize = 2 << 20;
 
 /// One worker's groups on disk: the frames of each partition.
 type Parts = Vec<Vec<Frame>>;
-
-/// Groups in memory.
-pub(super) struct Groups {
-    pub(super) table: Box<dyn KeyTable>,
-    pub(super) accumulators: Vec<Box<dyn Accumulator>>,
-}
-
-impl Groups {
-    fn new(grouping: &Grouping) -> Result<Self> {
-        Ok(Self { table: grouping.kind.table(&grouping.key_types), accumulators: grouping.accumulators()? })
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes() + self.accumulators.iter().map(|states| states.memory_bytes()).sum::<usize>()
-    }
-}
 
 /// Groups on disk that are read together: those of one partition among so many.
 pub(super) struct Partition {
@@ -119,9 +103,21 @@ impl Spilling {
         let number = self.begun.fetch_add(1, Ordering::SeqCst);
         let this = self.clone();
         self.works.add(Box::pin(async move {
-            let AggregateLocal { grouping, table, accumulators, .. } = local;
-            let groups = Groups { table, accumulators };
-            let parts = write(groups, &grouping, file, PARTITIONS, 0..PARTITIONS).await?;
+            let AggregateLocal { grouping, groups, aside, .. } = local;
+            let mut parts: Parts = vec![Vec::new(); PARTITIONS];
+            // What came first comes first.
+            if let Some(aside) = aside {
+                let mut pieces = Pieces::begin();
+                for (number, groups) in aside.into_groups(&grouping).enumerate() {
+                    pieces.pause().await;
+                    if let Some(groups) = groups? {
+                        let written = write(groups, &grouping, file.clone(), PARTITIONS, number..number + 1).await?;
+                        parts[number].extend(written.into_iter().flatten());
+                    }
+                }
+            }
+            let written = write(groups, &grouping, file, PARTITIONS, 0..PARTITIONS).await?;
+            parts.iter_mut().zip(written).for_each(|(frames, more)| frames.extend(more));
             this.written.lock().push((number, parts));
             Ok(())
         }));

@@ -81,6 +81,60 @@ pub fn encode_keys(keys: &[SortKey], block: &Block) -> Result<KeyRows> {
     Ok(rows)
 }
 
+/// For each row of a column not more than the first eight bytes of its encoded key, as a number of the same order; `None` for values of
+/// which that is not known without encoding them.
+pub(super) fn key_beginnings(key: &SortKey, column: &Column) -> Option<Vec<u64>> {
+    let data_type = column.data_type();
+    if data_type.is_nullable() {
+        return None;
+    }
+    let array = column.array();
+    fn of<T: ArrowPrimitiveType>(array: &ArrayRef, descending: bool, bits: impl Fn(T::Native) -> u64) -> Vec<u64> {
+        let (inverted, shift) = (if descending { u64::MAX } else { 0 }, 64 - 8 * size_of::<T::Native>());
+        array.as_primitive::<T>().values().iter().map(|value| (bits(*value) ^ inverted) << shift).collect()
+    }
+    let descending = key.descending;
+    let beginnings = match data_type.physical() {
+        Physical::UInt8 => of::<UInt8Type>(array, descending, u64::from),
+        Physical::UInt16 => of::<UInt16Type>(array, descending, u64::from),
+        Physical::UInt32 => of::<UInt32Type>(array, descending, u64::from),
+        Physical::UInt64 => of::<UInt64Type>(array, descending, |value| value),
+        Physical::Int8 => of::<Int8Type>(array, descending, |value| value as u64 ^ 1 << 7),
+        Physical::Int16 => of::<Int16Type>(array, descending, |value| value as u64 ^ 1 << 15),
+        Physical::Int32 => of::<Int32Type>(array, descending, |value| value as u64 ^ 1 << 31),
+        Physical::Int64 => of::<Int64Type>(array, descending, |value| value as u64 ^ 1 << 63),
+        Physical::Bytes => {
+            let strings = array.as_binary_opt::<i32>()?;
+            (0..strings.len()).map(|row| beginning_of_string(strings.value(row), descending)).collect()
+        }
+        _ => return None,
+    };
+    Some(beginnings)
+}
+
+/// Not more than the first eight bytes of a string's key: what follows a short string is taken for zeros.
+fn beginning_of_string(string: &[u8], descending: bool) -> u64 {
+    let mut bytes = [0; 8];
+    let known = string.len().min(bytes.len());
+    match string.first_chunk::<8>() {
+        Some(first) => bytes = *first,
+        None => bytes[..known].copy_from_slice(string),
+    }
+    if !descending {
+        // A zero that the key escapes makes it greater.
+        return u64::from_be_bytes(bytes);
+    }
+    if bytes[..known].contains(&0) {
+        return 0;
+    }
+    let inverted = !u64::from_be_bytes(bytes);
+    // Two zeros end the string.
+    match known + 2 {
+        bytes @ ..8 => inverted & !(u64::MAX >> (8 * bytes)),
+        _ => inverted,
+    }
+}
+
 /// One column's values, ready to be encoded row by row.
 struct Encoder {
     array: ArrayRef,
@@ -288,6 +342,42 @@ mod tests {
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by_key(|row| rows.key(*row).to_vec());
         order
+    }
+
+    #[test]
+    fn beginnings_are_not_beyond_the_keys() {
+        let strings =
+            ["", "a", "a\0", "\0", "abcdef", "abcdefg", "abcdefgh", "abcdefghi", "abc\0defgh", "\u{FF}\u{FF}"];
+        let numbers = [-128, -1, 0, 1, 5, 127].map(Value::Int64);
+        for (data_type, values) in [
+            ("String", &strings.map(Value::from)[..]),
+            ("Int8", &numbers),
+            ("Int16", &numbers),
+            ("Int32", &numbers),
+            ("Int64", &numbers),
+            ("UInt8", &[0, 1, 200, 255].map(Value::UInt64)),
+            ("UInt64", &[0, 1, u64::MAX].map(Value::UInt64)),
+            ("DateTime", &[0, 1, 4_000_000_000].map(Value::UInt64)),
+        ] {
+            let mut builder = ColumnBuilder::new(DataType::parse(data_type).unwrap());
+            values.iter().for_each(|value| builder.append(value).unwrap());
+            let column = builder.finish().unwrap();
+            let expression = Expression::Column { position: 0, data_type: column.data_type().clone() };
+            let block = Block::from_columns([("x", column.clone()), ("y", column.clone())]).unwrap();
+            let second = Expression::Column { position: 1, data_type: column.data_type().clone() };
+            for descending in [false, true] {
+                let key = SortKey { expression: expression.clone(), descending, nulls_first: false };
+                let keys = [key.clone(), SortKey { expression: second.clone(), ..key.clone() }];
+                let rows = encode_keys(&keys, &block).unwrap();
+                let beginnings = key_beginnings(&key, &column).unwrap();
+                for (row, beginning) in beginnings.into_iter().enumerate() {
+                    let encoded = super::super::piece::prefix(rows.key(row));
+                    assert!(beginning <= encoded, "{data_type} {descending} {row}");
+                    let is_fixed = data_type == "Int64" || data_type == "UInt64";
+                    assert!(!is_fixed || beginning == encoded);
+                }
+            }
+        }
     }
 
     #[test]

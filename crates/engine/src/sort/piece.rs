@@ -82,6 +82,11 @@ pub(super) struct Key {
 }
 
 impl Key {
+    /// The first bytes, as a number of the same order.
+    pub(super) fn prefix(&self) -> u64 {
+        self.prefix
+    }
+
     /// The order of this key and another's bytes.
     pub(super) fn compare(&self, key: &[u8]) -> Ordering {
         self.prefix.cmp(&prefix(key)).then_with(|| match self.bytes.is_empty() {

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 
 use arrow_array::UInt32Array;
 use parking_lot::{Mutex, RwLock};
-use squall_planner::SortKey;
+use squall_planner::{Expression, SortKey};
 use squall_types::gather::gather_now;
 use squall_types::memory::reserve;
 use squall_types::{Block, ErrorCode, Result, Schema};
 
-use super::keys::{KeyRows, encode_keys};
+use super::keys::{KeyRows, encode_keys, key_beginnings};
 use super::piece::{Entry, Key, Piece};
 use super::range::Sorted;
 use super::run::Run;
@@ -187,6 +187,11 @@ impl LocalSink for SortLocal {
         }
         // Of a block no more rows count than there may be of the result.
         size.count((block.rows() as u64).min(self.order.limit.unwrap_or(u64::MAX)), block.memory_bytes() as u64)?;
+        let came = block.rows();
+        let block = self.without_rows_beyond(block)?;
+        if block.is_empty() {
+            return Ok(());
+        }
         let keys = encode_keys(&self.order.keys, &block)?;
         match self.order.limit {
             None => {
@@ -195,12 +200,25 @@ impl LocalSink for SortLocal {
             }
             Some(0) => Ok(()),
             Some(limit) if limit <= FEW_ROWS_MAX => self.consume_for_few(block, keys, limit as usize),
-            Some(limit) => self.consume_for_many(block, keys, usize::try_from(limit).unwrap_or(usize::MAX)),
+            Some(limit) => self.consume_for_many(block, came, keys, usize::try_from(limit).unwrap_or(usize::MAX)),
         }
     }
 }
 
 impl SortLocal {
+    /// A block without the rows of which the first key alone says that they are beyond the bound: nearly all, where few are wanted of many.
+    fn without_rows_beyond(&self, block: Block) -> Result<Block> {
+        let bound = self.order.bound.read().as_ref().map(Key::prefix);
+        let (Some(bound), Some(first)) = (bound, self.order.keys.first()) else { return Ok(block) };
+        let Expression::Column { position, .. } = first.expression else { return Ok(block) };
+        let column = block.column(position).materialize()?;
+        let Some(beginnings) = key_beginnings(first, &column) else { return Ok(block) };
+        let wanted: Vec<u32> =
+            beginnings.iter().zip(0..).filter(|(first, _)| **first <= bound).map(|(_, row)| row).collect();
+        // Copying columns costs more than encoding keys.
+        if wanted.len() > block.rows() / 4 { Ok(block) } else { block.take(&UInt32Array::from(wanted)) }
+    }
+
     fn consume_for_few(&mut self, block: Block, keys: KeyRows, top: usize) -> Result<()> {
         let (block, keys) = match &*self.order.bound.read() {
             Some(bound) => within(block, keys, |key| bound.compare(key).is_ge())?,
@@ -214,8 +232,8 @@ impl SortLocal {
         if self.rows > top * 4 + 4096 { self.keep_first(top) } else { Ok(()) }
     }
 
-    fn consume_for_many(&mut self, block: Block, keys: KeyRows, top: usize) -> Result<()> {
-        let came = block.rows();
+    /// Of a block of `came` rows.
+    fn consume_for_many(&mut self, block: Block, came: usize, keys: KeyRows, top: usize) -> Result<()> {
         let (block, keys) = match &*self.order.bound.read() {
             // There are enough rows up to the bound.
             Some(bound) => within(block, keys, |key| bound.compare(key).is_gt())?,

@@ -10,6 +10,7 @@ mod distinct;
 mod duplicate_aggregates;
 mod group_keys;
 mod grouping_sets;
+mod has_to_in;
 mod join_order;
 mod join_sides;
 mod late_projection;
@@ -58,6 +59,9 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     grouping_sets::apply(&mut plan)?;
     merge_projects::apply(&mut plan)?;
     simplify::apply(&mut plan, &context.functions)?;
+    if settings.optimize_rewrite_has_to_in {
+        has_to_in::apply(&mut plan, &context.functions)?;
+    }
     checkpoint(PASS_WORK)?;
     redundant_sort::apply(&mut plan);
     if settings.enable_optimize_predicate_expression {

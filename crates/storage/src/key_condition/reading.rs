@@ -4,12 +4,17 @@
 use std::cmp::Ordering;
 
 use squall_planner::{Expression, KeyExpression};
-use squall_types::{DataType, TupleElement, Value};
+use squall_types::{DataType, Value};
 
 use super::constant::{Bound, like_prefix, regexp_prefix, successor};
 use super::interval::{End, Interval};
 use super::step::Step;
 use super::{Field, Node, Within};
+
+/// The values of a larger set are not looked for one by one, only the range that holds them all: each takes about 100 bytes.
+const POINTS_MAX: usize = 1 << 18;
+/// So many values are gathered before the range that holds them takes their place.
+const HULL_POINTS: usize = 4096;
 
 /// Up to so many tuples of a set are looked for as such; of more, their elements are.
 const TUPLES_MAX: usize = 64;
@@ -128,15 +133,16 @@ struct Allowed {
 fn allowed(name: &str, operand: &DataType, value: &Value, value_type: &DataType) -> Option<Allowed> {
     let (intervals, exact) = match name {
         "in" => {
+            let items = items(value, value_type)?;
+            let mut exact = items.len() <= POINTS_MAX;
             let mut points = Vec::new();
-            let mut exact = true;
-            for (item, item_type) in items(value, value_type)? {
-                if item.is_null() {
-                    continue;
-                }
+            for (item, item_type) in items.filter(|(item, _)| !item.is_null()) {
                 let bound = Bound::of(item, item_type, operand)?;
                 exact &= bound.exact;
                 points.push(Interval { low: Some((bound.low, true)), high: Some((bound.high, true)) });
+                if !exact && points.len() >= HULL_POINTS {
+                    points = hull(points);
+                }
             }
             if exact { (sorted(points), true) } else { (hull(points), false) }
         }
@@ -172,17 +178,21 @@ fn allowed(name: &str, operand: &DataType, value: &Value, value_type: &DataType)
 }
 
 /// The items of a list, each with its type.
-fn items<'a>(value: &'a Value, value_type: &'a DataType) -> Option<Vec<(&'a Value, &'a DataType)>> {
-    match (value, value_type.inner()) {
-        (Value::Array(items), DataType::Array(item_type)) => {
-            Some(items.iter().map(|item| (item, &**item_type)).collect())
-        }
-        (Value::Tuple(items), DataType::Tuple(elements)) => {
-            let types = elements.iter().map(|element: &TupleElement| &element.data_type);
-            Some(items.iter().zip(types).collect())
-        }
-        _ => None,
-    }
+fn items<'a>(
+    value: &'a Value,
+    value_type: &'a DataType,
+) -> Option<impl ExactSizeIterator<Item = (&'a Value, &'a DataType)>> {
+    let value_type = value_type.inner();
+    let (values, count) = match (value, value_type) {
+        (Value::Array(values), DataType::Array(_)) => (values, values.len()),
+        (Value::Tuple(values), DataType::Tuple(elements)) => (values, values.len().min(elements.len())),
+        _ => return None,
+    };
+    Some(values[..count].iter().enumerate().map(move |(at, value)| match value_type {
+        DataType::Array(item) => (value, &**item),
+        DataType::Tuple(elements) => (value, &elements[at].data_type),
+        other => (value, other),
+    }))
 }
 
 fn low_of(interval: &Interval) -> &Value {
@@ -263,8 +273,10 @@ fn field_of(expression: &Expression, keys: &[KeyExpression]) -> Option<(Field, V
 fn of_tuple(name: &str, elements: &[Expression], value: &Value, value_type: &DataType, keys: &[KeyExpression]) -> Node {
     if name == "in" {
         let Some(items) = items(value, value_type) else { return Node::Unknown };
-        let rows: Option<Vec<_>> =
-            items.into_iter().map(|(item, item_type)| row(item, item_type, elements.len())).collect();
+        if items.len() > POINTS_MAX {
+            return Node::Unknown;
+        }
+        let rows: Option<Vec<_>> = items.map(|(item, item_type)| row(item, item_type, elements.len())).collect();
         return rows.map_or(Node::Unknown, |rows| one_of(elements, &rows, keys));
     }
     let Some(row) = row(value, value_type, elements.len()) else { return Node::Unknown };
@@ -287,7 +299,9 @@ fn of_tuple(name: &str, elements: &[Expression], value: &Value, value_type: &Dat
 
 /// The elements of a constant tuple, each with its type.
 fn row<'a>(value: &'a Value, value_type: &'a DataType, length: usize) -> Option<Vec<(&'a Value, &'a DataType)>> {
-    items(value, value_type).filter(|items| items.len() == length && matches!(value, Value::Tuple(_)))
+    items(value, value_type)
+        .filter(|items| items.len() == length && matches!(value, Value::Tuple(_)))
+        .map(Iterator::collect)
 }
 
 /// The elements of a tuple are those of one of some rows.

@@ -80,8 +80,7 @@ fn selected(arguments: &[Column], needs_arguments: bool) -> Result<(&[Column], B
         return Ok((nested, BooleanBuffer::new_unset(condition.rows())));
     }
     let holds = |condition: &Column| -> Result<BooleanBuffer> {
-        let values = condition.as_primitive::<UInt8Type>()?.values();
-        Ok(BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0))
+        Ok(crate::bits::bits_of(condition.as_primitive::<UInt8Type>()?.values()))
     };
     if let Some(sparse) = condition.sparse() {
         let of = |array: &ArrayRef| holds(&Column::new(condition.data_type().clone(), array.clone()));

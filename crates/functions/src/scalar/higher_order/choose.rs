@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, BooleanArray, UInt32Array};
-use arrow_buffer::BooleanBuffer;
 use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::flat::arrays_of;
 use super::{Applied, Call, Finish};
+use crate::bits::bits_of;
 use crate::scalar::array::{list_column, take_or_default};
 use crate::scalar::kernel::{bytes_column, truth};
 use crate::scalar::order::{ItemOrder, row_order};
@@ -61,7 +61,7 @@ pub(super) fn filter(call: &Call<'_>) -> Settled {
             end += holds[range].iter().map(|holds| i32::from(*holds)).sum::<i32>();
             ends.push(end);
         }
-        let mask = BooleanArray::new(BooleanBuffer::collect_bool(holds.len(), |at| holds[at] != 0), None);
+        let mask = BooleanArray::new(bits_of(&holds), None);
         list_column(&item, ends, squall_types::kernels::filter(&**applied.items.array(), &mask)?)
     })
 }

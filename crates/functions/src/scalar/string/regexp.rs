@@ -158,7 +158,7 @@ pub(super) fn resolve_extract(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
         string_column(rows, strings.bytes(rows) / 2, |out, row| {
             checkpoint(64 + 4 * strings.get(row).len())?;
             let string = strings.get(row);
-            if let Some(sequence) = sequence.as_ref().filter(|_| string.is_ascii()) {
+            if let Some(sequence) = sequence.as_ref().filter(|sequence| sequence.takes(string)) {
                 if sequence.find(string, &mut groups) {
                     out.extend_from_slice(group(string, &groups, usize::from(groups.len() > 1)));
                 }
@@ -364,7 +364,7 @@ pub(super) fn resolve_replace(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
                 Some((.., pieces)) => pieces,
                 None => parse_replacement(replacement, groups)?,
             };
-            match sequence.as_ref().filter(|_| string.is_ascii()) {
+            match sequence.as_ref().filter(|sequence| sequence.takes(string)) {
                 Some(sequence) => replace_start(out, string, sequence, &pieces, &mut found)?,
                 None => replace(out, string, expression, &pieces, if once { 1 } else { usize::MAX })?,
             }

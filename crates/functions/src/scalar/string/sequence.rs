@@ -1,6 +1,7 @@
 //! Regular expressions with a fixed structure, as `^https?://(?:www\.)?([^/]+)/.*$`: literals and runs of a class one after the other, from
 //! the start of the text. Where each run ends is plain from the text, so the groups are found by comparing and searching bytes: no
-//! automaton, no table of states. Over ASCII alone, where a character is a byte.
+//! automaton, no table of states. Over ASCII, where a character is a byte; and over any UTF-8 where classes have either all characters beyond
+//! ASCII or none, and none of those is counted.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
@@ -14,7 +15,7 @@ enum Step {
     Literal(Vec<u8>),
     /// As many bytes of a class as there are, within bounds.
     Run {
-        class: AsciiSet,
+        class: Bytes,
         least: usize,
         most: usize,
     },
@@ -27,50 +28,70 @@ enum Step {
     TextEnd,
 }
 
-/// A set of ASCII bytes, a bit each.
+/// A set of the bytes that characters begin with.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct AsciiSet(u128);
+struct Bytes {
+    /// A bit for each byte of ASCII.
+    ascii: u128,
+    /// Whether all bytes of characters beyond ASCII are in the set, too, which is then one of all bytes of them.
+    beyond: bool,
+}
 
-impl AsciiSet {
-    const NONE: Self = Self(0);
-    const ALL: Self = Self(u128::MAX);
+/// The first character beyond ASCII.
+const BEYOND_ASCII: u32 = 128;
+
+impl Bytes {
+    const NONE: Self = Self { ascii: 0, beyond: false };
 
     fn of_byte(byte: u8) -> Self {
-        if byte.is_ascii() { Self(1 << byte) } else { Self::NONE }
+        if byte.is_ascii() { Self { ascii: 1 << byte, beyond: false } } else { Self::NONE }
     }
 
-    fn of(class: &Class) -> Self {
-        let mut set = 0;
-        let mut add = |first: u32, last: u32| (first..=last.min(127)).for_each(|byte| set |= 1_u128 << byte);
+    /// The bytes of a class, and whether these are its characters: of those beyond ASCII it has all or none.
+    fn of(class: &Class) -> (Self, bool) {
+        let mut set = Self::NONE;
+        let (mut from_beyond, mut characters) = (0, 0);
+        let mut add = |first: u32, last: u32| {
+            (first..=last.min(BEYOND_ASCII - 1)).for_each(|byte| set.ascii |= 1_u128 << byte);
+            if last >= BEYOND_ASCII {
+                let first = first.max(BEYOND_ASCII);
+                characters += last - first + 1;
+                // Characters never have the numbers of surrogates.
+                if first < 0xD800 && last > 0xDFFF {
+                    characters -= 0x800;
+                }
+                from_beyond += 1;
+            }
+        };
         match class {
             Class::Unicode(class) => class.iter().for_each(|range| add(range.start() as u32, range.end() as u32)),
             Class::Bytes(class) => class.iter().for_each(|range| add(range.start().into(), range.end().into())),
         }
-        Self(set)
+        let all = char::MAX as u32 - BEYOND_ASCII + 1 - 0x800;
+        let is_exact = from_beyond == 0 || characters == all && matches!(class, Class::Unicode(_));
+        set.beyond = from_beyond > 0 && is_exact;
+        (set, is_exact)
     }
 
     fn has(self, byte: u8) -> bool {
-        byte.is_ascii() && self.0 >> byte & 1 == 1
+        if byte.is_ascii() { self.ascii >> byte & 1 == 1 } else { self.beyond }
     }
 
     fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        Self { ascii: self.ascii | other.ascii, beyond: self.beyond || other.beyond }
     }
 
     fn is_disjoint(self, other: Self) -> bool {
-        self.0 & other.0 == 0
+        self.ascii & other.ascii == 0 && !(self.beyond && other.beyond)
     }
 
-    /// How many of the first bytes of an ASCII text are in the set.
+    /// How many of the first bytes of a text are in the set; of one that is not ASCII only where the set has all characters beyond it or none.
     fn run(self, text: &[u8]) -> usize {
-        if self == Self::ALL {
-            return text.len();
-        }
-        let others = !self.0;
-        let end = if others.is_power_of_two() {
-            memchr::memchr(others.trailing_zeros() as u8, text)
-        } else {
-            text.iter().position(|byte| !self.has(*byte))
+        let others = !self.ascii;
+        let end = match others {
+            0 if self.beyond || text.is_ascii() => None,
+            _ if self.beyond && others.is_power_of_two() => memchr::memchr(others.trailing_zeros() as u8, text),
+            _ => text.iter().position(|byte| !self.has(*byte)),
         };
         end.unwrap_or(text.len())
     }
@@ -81,6 +102,8 @@ impl AsciiSet {
 pub(super) struct Sequence {
     steps: Vec<Step>,
     groups: usize,
+    /// Whether texts may have characters beyond ASCII.
+    goes_beyond: bool,
 }
 
 /// The groups of a match, from the whole match, which is group 0: where each begins and ends.
@@ -99,7 +122,7 @@ impl Sequence {
         if *first.kind() != HirKind::Look(Look::Start) {
             return None;
         }
-        let mut found = Self { steps: Vec::new(), groups: 1 };
+        let mut found = Self { steps: Vec::new(), groups: 1, goes_beyond: true };
         parts.iter().try_for_each(|part| found.add(part, true))?;
         found.has_plain_ends().then_some(found)
     }
@@ -108,9 +131,7 @@ impl Sequence {
         match part.kind() {
             HirKind::Empty => {}
             HirKind::Literal(literal) if literal.0.is_ascii() => self.steps.push(Step::Literal(literal.0.to_vec())),
-            HirKind::Class(class) => {
-                self.steps.push(Step::Run { class: AsciiSet::of(class), least: 1, most: 1 });
-            }
+            HirKind::Class(class) => self.add_run(Bytes::of(class), 1, 1),
             HirKind::Look(Look::End) => self.steps.push(Step::TextEnd),
             HirKind::Concat(parts) => parts.iter().try_for_each(|part| self.add(part, may_branch))?,
             HirKind::Capture(capture) if may_branch => {
@@ -121,11 +142,9 @@ impl Sequence {
                 self.steps.push(Step::GroupEnd(number));
             }
             HirKind::Repetition(Repetition { min, max, greedy: true, sub }) => match (one_byte(sub), min, max) {
-                (Some(class), ..) => self.steps.push(Step::Run {
-                    class,
-                    least: *min as usize,
-                    most: max.map_or(usize::MAX, |most| most as usize),
-                }),
+                (Some(class), ..) => {
+                    self.add_run(class, *min as usize, max.map_or(usize::MAX, |most| most as usize));
+                }
                 (None, 0, Some(1)) if may_branch => {
                     let at = self.steps.len();
                     self.steps.push(Step::Optional { after: at });
@@ -137,6 +156,18 @@ impl Sequence {
             _ => return None,
         }
         Some(())
+    }
+
+    /// `is_exact`: whether the bytes are all of a class, also of characters beyond ASCII.
+    fn add_run(&mut self, (class, is_exact): (Bytes, bool), least: usize, most: usize) {
+        let is_counted = least > 1 || most < usize::MAX;
+        self.goes_beyond &= is_exact && !(is_counted && class.beyond);
+        self.steps.push(Step::Run { class, least, most });
+    }
+
+    /// Whether [`find`](Self::find) takes a text.
+    pub fn takes(&self, text: &[u8]) -> bool {
+        if self.goes_beyond { std::str::from_utf8(text).is_ok() } else { text.is_ascii() }
     }
 
     /// Whether what follows a run never begins with a byte of its class: then the run ends where the class ends, and nowhere else.
@@ -151,10 +182,10 @@ impl Sequence {
     }
 
     /// With which bytes the steps from one on may begin.
-    fn first_bytes(&self, at: usize) -> AsciiSet {
+    fn first_bytes(&self, at: usize) -> Bytes {
         match self.steps.get(at) {
-            None | Some(Step::TextEnd) => AsciiSet::NONE,
-            Some(Step::Literal(text)) => text.first().map_or(AsciiSet::NONE, |byte| AsciiSet::of_byte(*byte)),
+            None | Some(Step::TextEnd) => Bytes::NONE,
+            Some(Step::Literal(text)) => text.first().map_or(Bytes::NONE, |byte| Bytes::of_byte(*byte)),
             Some(Step::Run { class, least: 0, .. }) => class.union(self.first_bytes(at + 1)),
             Some(Step::Run { class, .. }) => *class,
             Some(Step::Optional { after }) => self.first_bytes(at + 1).union(self.first_bytes(*after)),
@@ -162,7 +193,7 @@ impl Sequence {
         }
     }
 
-    /// Whether an ASCII text matches; its groups.
+    /// Whether a text that it [takes](Self::takes) matches; its groups.
     pub fn find(&self, text: &[u8], groups: &mut Groups) -> bool {
         groups.clear();
         groups.resize(self.groups, (0, 0));
@@ -207,12 +238,12 @@ impl Sequence {
     }
 }
 
-/// The bytes of which an expression matches any one.
-fn one_byte(expression: &Hir) -> Option<AsciiSet> {
+/// The bytes of which an expression matches any one, and whether these are all.
+fn one_byte(expression: &Hir) -> Option<(Bytes, bool)> {
     match expression.kind() {
-        HirKind::Class(class) => Some(AsciiSet::of(class)),
+        HirKind::Class(class) => Some(Bytes::of(class)),
         HirKind::Literal(literal) => match literal.0[..] {
-            [byte] if byte.is_ascii() => Some(AsciiSet::of_byte(byte)),
+            [byte] if byte.is_ascii() => Some((Bytes::of_byte(byte), true)),
             _ => None,
         },
         _ => None,
@@ -233,15 +264,20 @@ mod tests {
             r"^([ab]{2,})(c?)(:*)$",
             r"^(?:ab)?(?:abc)?([^c]*)c?$",
             r"^[a-b]([^:]*):(/+)w*",
+            r"^(\w*):([а-я]+)",
+            r"^(.*)$",
+            r"^(?i)(k+)[^ab]+(?:ab)?",
         ];
-        let alphabet = b"abchtps:/w.";
+        let alphabet =
+            ["a", "b", "c", "h", "t", "p", "s", ":", "/", "w", ".", "ä", "я", "\u{10FFFF}", "\n", "k", "\u{212A}"];
+        let broken: [&[u8]; 3] = [b"\xFF", b"\xC3", b"\x80"];
         let mut state = 42_u64;
         let mut next = |below: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) as usize % below
         };
         let mut groups = Groups::new();
-        let mut matches = 0;
+        let (mut matches, mut beyond) = (0, 0);
         for pattern in patterns {
             let sequence = Sequence::of(pattern.as_bytes()).expect(pattern);
             let expression = compile(pattern).expect(pattern);
@@ -249,7 +285,15 @@ mod tests {
             for _ in 0..20_000 {
                 let mut text = starts[next(starts.len())].to_vec();
                 let letters = if next(2) == 0 { 3 } else { alphabet.len() };
-                text.extend((0..next(9)).map(|_| alphabet[next(letters)]));
+                (0..next(9)).for_each(|_| text.extend_from_slice(alphabet[next(letters)].as_bytes()));
+                if next(20) == 0 {
+                    text.extend_from_slice(broken[next(broken.len())]);
+                }
+                if !sequence.takes(&text) {
+                    assert!(!text.is_ascii());
+                    continue;
+                }
+                beyond += usize::from(!text.is_ascii());
                 let expected = expression.captures(&text);
                 assert_eq!(sequence.find(&text, &mut groups), expected.is_some(), "{pattern} {text:?}");
                 let Some(expected) = expected else { continue };
@@ -258,7 +302,7 @@ mod tests {
                 assert_eq!(groups, expected, "{pattern} {text:?}");
             }
         }
-        assert!(matches > 20_000, "{matches}");
+        assert!(matches > 20_000 && beyond > 20_000, "{matches} {beyond}");
     }
 
     #[test]

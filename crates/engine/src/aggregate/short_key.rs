@@ -1,0 +1,87 @@
+//! Keys of up to 15 bytes as two integers: a slot of a hash table holds them whole, so that a lookup reads nothing but the slot.
+
+use squall_types::packed_hash::hash_packed_wide;
+
+/// The bytes of a key, padded with zeros, and their number in the last byte; or that a key is longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct ShortKey {
+    low: u64,
+    high: u64,
+}
+
+/// Where the number of bytes lies in the high integer.
+const LENGTH_SHIFT: usize = 56;
+
+impl ShortKey {
+    /// Bytes of a key at most.
+    pub(super) const BYTES_MAX: usize = 15;
+
+    /// What stands for every longer key.
+    const LONG: Self = Self { low: 0, high: u64::MAX };
+
+    #[inline]
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let length = bytes.len();
+        let (low, high) = match (bytes, bytes.first_chunk::<8>(), bytes.first_chunk::<4>()) {
+            _ if length > Self::BYTES_MAX => return Self::LONG,
+            // The last bytes overlap the first ones; bits that are set twice are the same.
+            (_, Some(first), _) => {
+                let last = bytes.last_chunk::<8>().map_or(0, |last| u64::from_le_bytes(*last));
+                let high = if length == 8 { 0 } else { last >> (8 * (16 - length)) };
+                (u64::from_le_bytes(*first), high)
+            }
+            (_, None, Some(first)) => {
+                let last = bytes.last_chunk::<4>().map_or(0, |last| u64::from(u32::from_le_bytes(*last)));
+                (u64::from(u32::from_le_bytes(*first)) | last << (8 * (length - 4)), 0)
+            }
+            ([], ..) => (0, 0),
+            ([first, .., last], ..) => {
+                let middle = u64::from(bytes[length / 2]) << (8 * (length / 2));
+                (u64::from(*first) | middle | u64::from(*last) << (8 * (length - 1)), 0)
+            }
+            ([only], ..) => (u64::from(*only), 0),
+        };
+        Self { low, high: high | (length as u64) << LENGTH_SHIFT }
+    }
+
+    #[inline]
+    pub(super) fn is_long(self) -> bool {
+        self.high == u64::MAX
+    }
+
+    #[inline]
+    pub(super) fn hash(self) -> u64 {
+        hash_packed_wide(u128::from(self.low) | u128::from(self.high) << 64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_equal_where_their_bytes_are() {
+        let bytes: Vec<u8> = (1..=20).collect();
+        let mut known = std::collections::BTreeMap::new();
+        for length in 0..bytes.len() {
+            for changed in 0..=length {
+                let mut key = bytes[..length].to_vec();
+                if let Some(byte) = key.get_mut(changed) {
+                    *byte = 0;
+                }
+                let short = ShortKey::of(&key);
+                assert_eq!(short.is_long(), length > ShortKey::BYTES_MAX);
+                if !short.is_long() {
+                    assert!(
+                        known.insert((short.low, short.high), key.clone()).is_none_or(|other| other == key),
+                        "{key:?}"
+                    );
+                    let mut padded = [0; 16];
+                    padded[..length].copy_from_slice(&key);
+                    padded[15] = length as u8;
+                    assert_eq!(u128::from_le_bytes(padded), u128::from(short.low) | u128::from(short.high) << 64);
+                }
+            }
+        }
+    }
+}
