@@ -218,10 +218,11 @@ impl AggregateLocal {
             return Ok(());
         }
         let is_list = self.is_list();
-        self.keeps_all = !self.groups.table.can_be_cut()
-            || !self.groups.are_small()
-            || !is_list && !self.are_new()
-            || self.aside.as_ref().is_some_and(Partitions::have_few_groups);
+        if !self.groups.table.can_be_cut() || !self.groups.are_small() {
+            self.keeps_all = true;
+            return Ok(());
+        }
+        self.keeps_all = !is_list && !self.are_new() || self.aside.as_ref().is_some_and(Partitions::have_few_groups);
         if self.keeps_all && !is_list {
             return Ok(());
         }
