@@ -314,7 +314,6 @@ impl LocalSink for AggregateLocal {
             }
             None => None,
         };
-<<<<<<< HEAD
         // Those of groups that are left out count where the mode says so.
         let of_totals = match (of_totals, &of_kept) {
             (of_totals, None) => of_totals,
@@ -326,10 +325,7 @@ impl LocalSink for AggregateLocal {
             let rows = counted.count_set_bits();
             (BooleanArray::new(counted, None), rows)
         });
-        for (at, accumulator) in self.accumulators.iter_mut().enumerate() {
-=======
         for (at, accumulator) in self.groups.accumulators.iter_mut().enumerate() {
->>>>>>> 517e3c7 (engine: groups are put aside in partitions where most rows make new ones; short keys lie in their slots; rows beyond a LIMIT's bound are not encoded; has() of a list is IN; regular expressions of a fixed structure over UTF-8)
             let expressions = self.grouping.calls.get(at).map_or(&[][..], |call| &call.arguments);
             let arguments =
                 expressions.iter().map(|argument| evaluate(argument, &block)).collect::<Result<Vec<_>>>()?;
@@ -351,14 +347,11 @@ impl LocalSink for AggregateLocal {
                 }
             }
         }
-<<<<<<< HEAD
         // Groups that are left out take memory until there are as many as are kept.
-        if self.kept.is_some_and(|kept| self.table.groups() > 2 * kept + BLOCK_ROWS_MAX) {
+        if self.kept.is_some_and(|kept| self.groups.table.groups() > 2 * kept + BLOCK_ROWS_MAX) {
             self.forget_others()?;
         }
-=======
         self.put_aside_if_many()?;
->>>>>>> 517e3c7 (engine: groups are put aside in partitions where most rows make new ones; short keys lie in their slots; rows beyond a LIMIT's bound are not encoded; has() of a list is IN; regular expressions of a fixed structure over UTF-8)
         self.spill_if_needed()
     }
 }
