@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Mutations of a table that are not done: ClickHouse's `number_of_mutations_to_throw`.
 const PENDING_MAX: usize = 1000;
 
-/// Orders a mutation, and waits for it where `mutations_sync` says so. `false` where the table keeps none: then it is to be carried out here and now.
+/// Orders a mutation, and waits for it where `mutations_sync` says so, or where it clears. `false` where the table keeps none: then it is to be carried out here and now.
 ///
 /// # Errors
 /// What is wrong with the commands; `UNFINISHED` where it has failed or was killed while somebody waits, and is not done.
@@ -68,10 +68,21 @@ pub(super) async fn order(
     let ordered = run_blocking(move || databases.order_mutation(&name.database, &name.table, order, now)).await?;
     let Some(stored) = ordered else { return Ok(false) };
     let mutation = server.mutations.add(uuid, stored, commands.iter().map(|command| shown(command)).collect());
-    if context.settings.mutations_sync > 0 {
+    if context.settings.mutations_sync > 0 || commands.iter().any(|command| clears(command)) {
         wait(server, &mutation, context).await?;
     }
     Ok(true)
+}
+
+/// Whether a command changes the table as DROP does, of whose end ClickHouse's clients are told whatever `mutations_sync` says.
+fn clears(command: &AlterCommand) -> bool {
+    matches!(
+        command,
+        AlterCommand::ClearColumn { .. }
+            | AlterCommand::ClearIndex { .. }
+            | AlterCommand::ClearProjection { .. }
+            | AlterCommand::ClearStatistics { .. }
+    )
 }
 
 /// Waits until the mutations of a table are done that were ordered so far.
