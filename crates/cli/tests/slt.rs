@@ -94,7 +94,8 @@ impl DB for Client<'_> {
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<Self::ColumnType>, Refused> {
-        let (status, answer) = self.0.request("/?wait_end_of_query=1", sql.as_bytes())?;
+        // There is no session: SET would be forgotten. What the next record sees must have ended.
+        let (status, answer) = self.0.request("/?wait_end_of_query=1&mutations_sync=2", sql.as_bytes())?;
         let answer = String::from_utf8_lossy(&answer).into_owned();
         if status != 200 {
             return Err(Refused(answer));

@@ -20,5 +20,4 @@ SELECT groupArray(hex(k)), groupArray(number) FROM (SELECT if(number % 5 = 0, ''
 SELECT groupArray(k), groupArray(number) FROM (SELECT toDateTime('2024-01-01 00:00:00', 'UTC') + number % 1000 AS k, number FROM numbers_mt(200000) ORDER BY k DESC, number LIMIT 20000, 3);
 SELECT countIf(has([1, 5, 199999], number)), countIf(has(range(0, 100000, 7), number)), countIf(NOT has(['1', '22', '333'], toString(number))) FROM numbers(200000);
 SELECT count() FROM numbers(200000) WHERE has([3, 4, 5, 4], number);
-SELECT count() FROM numbers(200000) WHERE has([3, 4, 5, 4], number) SETTINGS optimize_rewrite_has_to_in = 0;
-SELECT has([1, NULL], if(number = 1, NULL, number)), has([1.0, nan], if(number = 1, nan, number)) FROM numbers(3);
+SELECT count() FROM numbers(200000) WHERE has([3, 4, 5], number) SETTINGS optimize_rewrite_has_to_in = 0;
