@@ -16,7 +16,7 @@ pub fn bits_of(values: &[u8]) -> BooleanBuffer {
     bits.extend(words.iter().map(|word| {
         let word = u64::from_le_bytes(*word);
         // The highest bit of each byte that is not 0.
-        let holds = ((word & REST) + REST | word) & !REST;
+        let holds = (((word & REST) + REST) | word) & !REST;
         ((holds >> 7).wrapping_mul(GATHER) >> 56) as u8
     }));
     if !rest.is_empty() {
@@ -32,7 +32,7 @@ mod tests {
     #[test]
     fn bits_are_those_of_values_that_are_not_0() {
         let values: Vec<u8> =
-            (0..=255).chain((0..700).map(|at: u32| if at % 3 == 0 { 0 } else { (at * 37) as u8 })).collect();
+            (0..=255).chain((0..700).map(|at: u32| if at.is_multiple_of(3) { 0 } else { (at * 37) as u8 })).collect();
         for length in (0..40).chain([values.len() - 1, values.len()]) {
             for start in 0..9.min(values.len() - length + 1) {
                 let values = &values[start..start + length];
