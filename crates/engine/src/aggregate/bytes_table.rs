@@ -104,11 +104,22 @@ struct RowKeys {
 impl RowKeys {
     /// Takes the place of what was known, for the keys of so many rows.
     fn read<'k>(&mut self, rows: usize, key: impl Fn(usize) -> &'k [u8]) {
-        self.short.clear();
-        self.short.extend((0..rows).map(|row| ShortKey::of(key(row))));
+        self.read_short(rows, &key);
         self.hashes.clear();
         let keys = self.short.iter().enumerate();
         self.hashes.extend(keys.map(|(row, short)| if short.is_long() { hash(key(row)) } else { short.hash() }));
+    }
+
+    /// The same, for keys with these hashes.
+    fn read_hashed<'k>(&mut self, hashes: &[u64], key: impl Fn(usize) -> &'k [u8]) {
+        self.read_short(hashes.len(), key);
+        self.hashes.clear();
+        self.hashes.extend_from_slice(hashes);
+    }
+
+    fn read_short<'k>(&mut self, rows: usize, key: impl Fn(usize) -> &'k [u8]) {
+        self.short.clear();
+        self.short.extend((0..rows).map(|row| ShortKey::of(key(row))));
     }
 
     fn memory_bytes(&self) -> usize {
@@ -427,10 +438,7 @@ impl KeyTable for BytesTable {
         let (first, mut new_rows, known) = (groups.start, Vec::new(), self.hashes.len());
         let key = |row: usize| other.keys.get(first + row);
         let mut rows = std::mem::take(&mut self.rows);
-        rows.short.clear();
-        rows.short.extend((0..groups.len()).map(|row| ShortKey::of(key(row))));
-        rows.hashes.clear();
-        rows.hashes.extend_from_slice(&other.hashes[groups]);
+        rows.read_hashed(&other.hashes[groups], key);
         self.find_or_insert(&rows, key, to, &mut new_rows)?;
         self.rows = rows;
         if let Form::Columns(types) = &self.form

@@ -13,11 +13,12 @@ use squall_functions::{Accumulator, STEP_ITEMS};
 use squall_runtime::Pieces;
 use squall_types::{Block, Column, Error, Result, Schema};
 
+use super::groups::{GROUPS_AT_ONCE, GROUPS_EXPECTED_MAX, Groups};
 use super::key_table::{KeyKind, KeyTable};
 use super::large::{self, Jobs, LargeGroups};
-use super::partitions::{Groups, Part};
+use super::partitions::{self, Part};
 use super::sink::{AggregateLocal, Grouping};
-use super::spilled::{self, GROUPS_AT_ONCE, GROUPS_EXPECTED_MAX, Read, Spilling};
+use super::spilled::{Read, Spilling};
 use crate::query_context::QueryContext;
 use crate::source::Places;
 use crate::totals::TotalsRow;
@@ -84,7 +85,7 @@ impl Merge {
             groups >= PARTITIONED_GROUPS_MIN && !locals.iter().any(|local| local.groups.table.is_sparse());
         let items = || locals.iter().map(AggregateLocal::items).sum::<usize>();
         self.partitions = if locals.iter().any(|local| local.aside.is_some()) {
-            spilled::PARTITIONS
+            partitions::PARTITIONS
         } else if is_partitioned {
             (groups / PARTITION_GROUPS).next_power_of_two().clamp(PARTITIONS_MIN, PARTITIONS_MAX)
         } else if locals.len() > 1 && !matches!(grouping.kind, KeyKind::Single) && items() >= PARTITIONED_ITEMS_MIN {
@@ -97,7 +98,7 @@ impl Merge {
             let bytes = || locals.iter().map(AggregateLocal::memory_bytes).sum();
             if spilling.is_used() || is_partitioned && spilling.threshold.is_near(bytes()) {
                 locals.drain(..).try_for_each(|local| spilling.spill(local))?;
-                self.partitions = spilled::PARTITIONS;
+                self.partitions = partitions::PARTITIONS;
                 self.spilling = Some(spilling.clone());
             }
             spilling.end();
@@ -283,7 +284,6 @@ impl Units for Merging {
         }
         let mut to = Vec::new();
         for Part { groups: Groups { table: other, accumulators: mut others }, large: mut large_others, .. } in parts {
-            table.reserve_groups(table.groups() + other.groups().min(GROUPS_EXPECTED_MAX))?;
             for first in (0..other.groups()).step_by(GROUPS_AT_ONCE) {
                 table.merge(&*other, first..other.groups().min(first + GROUPS_AT_ONCE), &mut to)?;
                 let groups = table.groups();

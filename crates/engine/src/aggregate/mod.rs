@@ -7,6 +7,7 @@
 //! - [`slots`]: where a hash table looks a key up.
 //! - [`sink`]: each worker's table and accumulators.
 //! - [`merge`]: what happens when all rows have come.
+//! - [`groups`]: keys and states together.
 //! - [`partitions`]: groups that are put aside, where they are many.
 //! - [`large`]: states that several workers merge together.
 //! - [`spilled`]: groups that do not fit into memory.
@@ -17,6 +18,7 @@ pub(crate) mod bytes_table;
 pub(crate) mod dictionary_table;
 pub(crate) mod direct_table;
 pub(crate) mod fixed_table;
+mod groups;
 pub(crate) mod input;
 pub(crate) mod key_table;
 mod large;

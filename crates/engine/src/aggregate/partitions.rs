@@ -3,63 +3,20 @@
 //! are merged. So where most rows make groups, these are put aside from a certain number on, and are looked up once, in the table of their
 //! partition, which stays in the cache: radix partitioning.
 
-use squall_functions::Accumulator;
 use squall_types::Result;
 
-use super::key_table::KeyTable;
+use super::groups::{GROUPS_EXPECTED_MAX, Groups};
 use super::large::LargeState;
 use super::sink::Grouping;
-use super::spilled::{GROUPS_AT_ONCE, GROUPS_EXPECTED_MAX, PARTITIONS};
 
+/// Partitions of groups that are put aside, or go to disk.
+pub(super) const PARTITIONS: usize = 256;
 /// Groups of a partition from which on those that are there several times become one.
 const MERGED_GROUPS_MIN: usize = 4_096;
 /// Partitions in which this is done at once.
 const MERGED_AT_ONCE: usize = 4;
 /// Where that leaves nearly all groups, it is done again when there are so many times more.
 const MERGED_AGAIN: usize = 4;
-
-/// Groups in memory.
-pub(super) struct Groups {
-    pub(super) table: Box<dyn KeyTable>,
-    pub(super) accumulators: Vec<Box<dyn Accumulator>>,
-}
-
-impl Groups {
-    pub(super) fn new(grouping: &Grouping) -> Result<Self> {
-        Ok(Self { table: grouping.kind.table(&grouping.key_types), accumulators: grouping.accumulators()? })
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.table.groups()
-    }
-
-    pub(super) fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes() + self.accumulators.iter().map(|states| states.memory_bytes()).sum::<usize>()
-    }
-
-    /// Whether no state is more than a few numbers.
-    pub(super) fn are_small(&self) -> bool {
-        /// Vectors may have room for twice what they hold.
-        const STATE_BYTES_MAX: usize = 128;
-        let groups = self.len();
-        let is_small = |states: &dyn Accumulator| {
-            states.items(0..groups) == 0 && states.memory_bytes() <= STATE_BYTES_MAX * groups.max(1)
-        };
-        self.accumulators.iter().all(|states| is_small(&**states))
-    }
-
-    /// Adds groups whose states are small.
-    fn add(&mut self, mut other: Self, to: &mut Vec<u32>) -> Result<()> {
-        for first in (0..other.len()).step_by(GROUPS_AT_ONCE) {
-            self.table.merge(&*other.table, first..other.len().min(first + GROUPS_AT_ONCE), to)?;
-            let groups = self.len();
-            for (states, others) in self.accumulators.iter_mut().zip(&mut other.accumulators) {
-                states.merge_range(&mut **others, first, to, groups)?;
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Groups of a partition.
 pub(super) struct Part {
@@ -97,7 +54,7 @@ impl Partition {
             Some(first) => first.groups,
             None => Groups::new(grouping)?,
         };
-        let before = groups.len() + self.fresh;
+        let before = self.merged + self.fresh;
         groups.table.reserve_groups(groups.len() + self.fresh.min(GROUPS_EXPECTED_MAX))?;
         let mut to = Vec::new();
         parts.try_for_each(|part| groups.add(part.groups, &mut to))?;

@@ -10,9 +10,10 @@ use squall_functions::{Accumulator, GroupIds};
 use squall_planner::{AggregateCall, Expression, KeySets};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 
+use super::groups::Groups;
 use super::key_table::KeyKind;
 use super::merge::Merge;
-use super::partitions::{Groups, Partitions};
+use super::partitions::Partitions;
 use super::spilled::Spilling;
 use crate::evaluate::evaluate;
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};

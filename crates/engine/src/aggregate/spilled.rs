@@ -12,27 +12,22 @@ use squall_functions::GroupIds;
 use squall_runtime::Pieces;
 use squall_types::{Block, Column, DataType, Error, Result, Schema};
 
-use super::partitions::Groups;
+use super::groups::{GROUPS_AT_ONCE, GROUPS_EXPECTED_MAX, Groups};
+use super::partitions::PARTITIONS;
 use super::sink::{AggregateLocal, Grouping};
 use crate::query_context::QueryContext;
 use crate::spill::{Frame, SpillFile, SpillKind, SpillWriter, Threshold, decode_frame};
 use crate::works::Works;
 
-/// Partitions of groups that go to disk.
-pub(super) const PARTITIONS: usize = 256;
 /// A partition that does not fit into memory is cut into as many, as long as there are not more than so many in all.
 const CUTS: usize = 16;
 const PARTITIONS_MAX: usize = PARTITIONS * CUTS * CUTS;
 /// A partition that is cut is written anew each time that so many bytes of it are in memory, or fewer where memory is short.
 const CUT_BYTES: usize = 8 << 20;
-/// Groups that are looked at between two looks at the clock.
-pub(super) const GROUPS_AT_ONCE: usize = 4_096;
 /// Groups of a block on disk at most.
 const FRAME_GROUPS_MAX: usize = 4_096;
 /// Groups whose states are written before anybody looks how long they are.
 const SERIALISED_AT_ONCE: usize = 512;
-/// Groups for which a table has room before the first of them comes from the disk.
-pub(super) const GROUPS_EXPECTED_MAX: usize = 1 << 15;
 /// Bytes of states of a block on disk, about.
 const FRAME_BYTES: usize = 256 << 10;
 /// Bytes that are read at once, about.

@@ -549,20 +549,20 @@ impl InsertSink {
 
     /// Computes the DEFAULT of values that the input left out, for their rows alone.
     fn with_defaults(&mut self, input: InputBlock) -> Result<Block> {
-        let InputBlock { block, omitted } = input;
         let columns = self.table.columns();
         let has_default = |at: usize| {
             let column = self.positions.get(at).and_then(|position| columns.get(*position));
             column.is_some_and(|column| column.default.is_some())
         };
-        let left_out: Vec<usize> = omitted
+        let left_out: Vec<usize> = input
+            .omitted
             .iter()
             .enumerate()
             .filter(|(at, omitted)| **omitted != Omitted::None && has_default(*at))
             .map(|(at, _)| at)
             .collect();
         if left_out.is_empty() || !self.context.settings.input_format_defaults_for_omitted_fields {
-            return Ok(block);
+            return Ok(input.block);
         }
         let defaults = match self.defaults.get(&left_out) {
             Some(defaults) => defaults.clone(),
@@ -575,7 +575,7 @@ impl InsertSink {
                 defaults
             }
         };
-        filled(&defaults, InputBlock { block, omitted }, &self.schema)
+        filled(&defaults, input, &self.schema)
     }
 }
 

@@ -1,0 +1,55 @@
+//! Groups in memory: their keys, and the states of each accumulator.
+
+use squall_functions::Accumulator;
+use squall_types::Result;
+
+use super::key_table::KeyTable;
+use super::sink::Grouping;
+
+/// Groups that are looked at between two looks at the clock.
+pub(super) const GROUPS_AT_ONCE: usize = 4_096;
+/// Groups for which a table has room before the first of several parts is merged into it.
+pub(super) const GROUPS_EXPECTED_MAX: usize = 1 << 15;
+
+/// Groups in memory.
+pub(super) struct Groups {
+    pub(super) table: Box<dyn KeyTable>,
+    pub(super) accumulators: Vec<Box<dyn Accumulator>>,
+}
+
+impl Groups {
+    pub(super) fn new(grouping: &Grouping) -> Result<Self> {
+        Ok(Self { table: grouping.kind.table(&grouping.key_types), accumulators: grouping.accumulators()? })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.table.groups()
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes() + self.accumulators.iter().map(|states| states.memory_bytes()).sum::<usize>()
+    }
+
+    /// Whether no state is more than a few numbers.
+    pub(super) fn are_small(&self) -> bool {
+        /// Vectors may have room for twice what they hold.
+        const STATE_BYTES_MAX: usize = 128;
+        let groups = self.len();
+        let is_small = |states: &dyn Accumulator| {
+            states.items(0..groups) == 0 && states.memory_bytes() <= STATE_BYTES_MAX * groups.max(1)
+        };
+        self.accumulators.iter().all(|states| is_small(&**states))
+    }
+
+    /// Adds groups whose states are small.
+    pub(super) fn add(&mut self, mut other: Self, to: &mut Vec<u32>) -> Result<()> {
+        for first in (0..other.len()).step_by(GROUPS_AT_ONCE) {
+            self.table.merge(&*other.table, first..other.len().min(first + GROUPS_AT_ONCE), to)?;
+            let groups = self.len();
+            for (states, others) in self.accumulators.iter_mut().zip(&mut other.accumulators) {
+                states.merge_range(&mut **others, first, to, groups)?;
+            }
+        }
+        Ok(())
+    }
+}
