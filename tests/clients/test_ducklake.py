@@ -256,3 +256,48 @@ def test_rows_that_duckdb_deletes_are_gone_within_a_second_and_for_good(start_se
     assert count() == before
     server.restart()
     assert count() == before
+
+
+def test_what_duckdb_adds_changes_and_merges_is_seen_within_a_second_and_stays(start_server):
+    server = start_server(settings=QUIET)
+    server.query("CREATE TABLE t (k UInt32, s String, n Nullable(Int64)) ENGINE = MergeTree ORDER BY k")
+    server.query("SYSTEM STOP MERGES t")
+    for first in (0, 100):
+        server.query(f"INSERT INTO t SELECT number + {first}, toString(number), number FROM numbers(10)")
+    state = "SELECT count(), sum(k), countIf(n = 77) FROM t"
+
+    def seen(expected):
+        wait_until(lambda: server.query(state).split() == expected.split(), f"the table has {expected}")
+
+    seen("20 1090 0")
+    with writer(server) as duck:
+        count = lambda: duck.execute("SELECT count(*), sum(k), count(*) FILTER (n = 77) FROM lake.default.t").fetchone()
+        # Few rows, many rows.
+        duck.execute("INSERT INTO lake.default.t VALUES (1000, 'duck'::BLOB, 5)")
+        seen("21 2090 0")
+        duck.execute("INSERT INTO lake.default.t SELECT i, ('d' || i)::BLOB, NULL FROM range(2000, 12000) r(i)")
+        seen("10021 69997090 0")
+        assert server.query("SELECT s, n FROM t WHERE k = 2007") == "d2007\t\\N\n"
+        # Readers see the row before or after, never without.
+        duck.execute("UPDATE lake.default.t SET n = 77 WHERE k IN (3, 2500)")
+        while server.query(state) != "10021\t69997090\t2\n":
+            assert server.query("SELECT count() FROM t") == "10021\n"
+        duck.execute("CALL ducklake_merge_adjacent_files('lake')")
+        duck.execute("DELETE FROM lake.default.t WHERE k >= 2000 AND k % 2 = 0")
+        seen("5021 35002090 1")
+        server.query("INSERT INTO t VALUES (5, 'own', 77)")
+        assert count() == (5022, 35002095, 2)
+        server.restart()
+        assert server.query(state) == "5022\t35002095\t2\n" and count() == (5022, 35002095, 2)
+        duck.execute("DELETE FROM lake.default.t")
+        seen("0 0 0")
+    # What DuckDB has written stays in its place, as earlier snapshots have it.
+    server.query("SYSTEM START MERGES t")
+    server.query("INSERT INTO t SELECT number, '', 0 FROM numbers(10)")
+    server.query("OPTIMIZE TABLE t FINAL")
+    server.restart()
+    assert server.query(state) == "10\t45\t0\n"
+    assert server.files_named("ducklake-*.parquet") and not server.files_named("unexpected_*")
+    with writer(server) as duck:
+        duck.execute("INSERT INTO lake.default.t VALUES (1, ''::BLOB, 1)")
+        seen("11 46 0")

@@ -155,3 +155,52 @@ def test_a_mutation_has_the_rights_and_settings_of_whoever_ordered_it(start_serv
     )
     wait_for_all(server)
     assert server.query("SELECT b FROM t WHERE k = 3").strip() == "1970-01-01 09:00:00"
+
+
+def test_parts_go_elsewhere_as_ordered_mutations_leave_them(start_server):
+    server = start_server(settings={"query_log": None})
+    server.query("CREATE TABLE t (p UInt8, k UInt32, a UInt32) ENGINE = MergeTree PARTITION BY p ORDER BY k")
+    server.query("CREATE TABLE other AS t")
+    server.query("INSERT INTO t SELECT number % 4, number, 0 FROM numbers(40)")
+
+    def order(partition):
+        server.query(f"ALTER TABLE t UPDATE a = a + 1 IN PARTITION {partition} WHERE {SLOW}")
+        assert pending(server) == 1
+
+    order(0)
+    server.query("ALTER TABLE t DETACH PARTITION 0")
+    assert pending(server) == 0
+    order(1)
+    server.query("ALTER TABLE other REPLACE PARTITION 1 FROM t")
+    order(2)
+    # It is about another partition.
+    server.query("ALTER TABLE t FREEZE PARTITION 3")
+    assert pending(server) == 1
+    server.query("ALTER TABLE t MOVE PARTITION 2 TO TABLE other")
+    order(3)
+    server.query("DETACH TABLE t")
+    time.sleep(0.5)
+    server.query("ATTACH TABLE t")
+    server.query("ALTER TABLE t ATTACH PARTITION 0")
+    wait_for_all(server)
+    expected = [f"{partition}\t10\t10" for partition in range(4)]
+    state = "SELECT p, count(), sum(a) FROM {} GROUP BY p ORDER BY p"
+    assert server.query(state.format("t")).splitlines() == [expected[at] for at in (0, 1, 3)]
+    assert server.query(state.format("other")).splitlines() == expected[1:3]
+
+
+def test_a_backup_has_what_was_ordered_before_and_a_detached_database_comes_back_with_it(start_server, tmp_path):
+    server = start_server(settings={"query_log": None, "backups": f"<allowed_path>{tmp_path}/backups/</allowed_path>"})
+    server.query("CREATE DATABASE d")
+    server.query("CREATE TABLE d.t (k UInt32, a UInt32) ENGINE = MergeTree ORDER BY k")
+    server.query("INSERT INTO d.t SELECT number, 0 FROM numbers(10)")
+    server.query(f"ALTER TABLE d.t UPDATE a = 1 WHERE {SLOW}")
+    server.query("BACKUP TABLE d.t TO File('b')")
+    server.query("RESTORE TABLE d.t AS d.restored FROM File('b')")
+    assert server.query("SELECT count(), sum(a) FROM d.restored") == "10\t10\n"
+    server.query(f"ALTER TABLE d.t UPDATE a = 2 WHERE {SLOW}")
+    server.query("DETACH DATABASE d")
+    time.sleep(0.5)
+    server.query("ATTACH DATABASE d")
+    wait_for_all(server)
+    assert server.query("SELECT count(), sum(a) FROM d.t") == "10\t20\n"

@@ -151,3 +151,56 @@ def test_a_view_reads_with_its_definers_rights(fresh):
     with pytest.raises(ServerError) as error:
         server.query("SYSTEM WAIT VIEW v")
     assert "497" in str(error.value)
+
+
+def test_rows_are_appended_once_whenever_the_server_is_killed(fresh):
+    server = fresh
+    for attempt in range(4):
+        server.query(f"CREATE TABLE log{attempt} (k UInt32) ENGINE = MergeTree ORDER BY k")
+        server.query(f"CREATE MATERIALIZED VIEW v{attempt} REFRESH EVERY 1 YEAR APPEND TO log{attempt} AS SELECT k FROM source")
+        # The rows are there a moment before the view's schedule goes on.
+        while server.query(f"SELECT count() FROM log{attempt}") == "0\n":
+            pass
+        server.kill()
+        server.start()
+        server.query(f"SYSTEM WAIT VIEW v{attempt}")
+        assert server.query(f"SELECT count() FROM log{attempt}") == "10\n"
+        assert shown(server, f"v{attempt}", "status, last_success_time IS NOT NULL") == "Scheduled\t1"
+
+
+def test_refreshes_are_in_the_query_log_as_the_servers_own(start_server):
+    server = start_server()
+    server.query("CREATE TABLE source (k UInt32) ENGINE = MergeTree ORDER BY k")
+    server.query("CREATE MATERIALIZED VIEW v REFRESH EVERY 1 YEAR SETTINGS refresh_retries = 1, refresh_retry_initial_backoff_ms = 10 "
+                 "ENGINE = MergeTree ORDER BY k AS SELECT throwIf(count() = 0) AS k FROM source")
+    with pytest.raises(ServerError):
+        server.query("SYSTEM WAIT VIEW v")
+    server.query("INSERT INTO source VALUES (1)")
+    server.query("SYSTEM REFRESH VIEW v")
+    server.query("SYSTEM WAIT VIEW v")
+    server.query("SYSTEM FLUSH LOGS")
+    log = server.query(
+        "SELECT type, query_kind, is_internal, exception_code, log_comment FROM system.query_log "
+        "WHERE log_comment LIKE 'refresh of %' ORDER BY event_time_microseconds, type"
+    )
+    failed = "ExceptionWhileProcessing\tInsert\t1\t395\trefresh of default.v"
+    start = "QueryStart\tInsert\t1\t0\trefresh of default.v"
+    assert log.splitlines() == [start, failed, start + " (attempt 2/2)", failed + " (attempt 2/2)", start, "QueryFinish\tInsert\t1\t0\trefresh of default.v"]
+
+
+def test_a_view_of_a_user_called_as_the_server_calls_itself_has_that_users_rights(fresh):
+    server = fresh
+    server.query("CREATE TABLE target (k UInt32) ENGINE = MergeTree ORDER BY k")
+    server.query("CREATE TABLE secret (k UInt32) ENGINE = MergeTree ORDER BY k")
+    # A refresh without a definer inserts in the server's name, which is called `default`.
+    server.query("CREATE USER maker")
+    server.query("GRANT CREATE VIEW, CREATE TABLE, INSERT, SELECT ON default.* TO maker")
+    server.query("CREATE MATERIALIZED VIEW follows TO secret DEFINER = maker SQL SECURITY DEFINER AS SELECT k FROM target")
+    server.query("CREATE MATERIALIZED VIEW v REFRESH EVERY 1 YEAR APPEND TO target SQL SECURITY NONE AS SELECT k FROM source")
+    server.query("SYSTEM WAIT VIEW v")
+    assert server.query("SELECT count() FROM secret") == "10\n"
+    server.query("REVOKE INSERT ON default.secret FROM maker")
+    server.query("SYSTEM REFRESH VIEW v")
+    with pytest.raises(ServerError) as error:
+        server.query("SYSTEM WAIT VIEW v")
+    assert "497" in str(error.value) and server.query("SELECT count() FROM target") == "10\n"

@@ -18,6 +18,7 @@ use crate::pipeline::{Pipeline, Visit};
 use crate::query_context::{Check, QueryContext};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{self, Mutex, Thread};
+use crate::waiting::WaitingPlace;
 
 /// The pipelines of one query and how far they are.
 pub(crate) struct Execution {
@@ -39,6 +40,7 @@ pub(crate) struct Execution {
     /// The thread that runs the query alone, in place of the scheduler's workers.
     thread: OnceLock<Thread>,
     waker: OnceLock<Waker>,
+    waiting_place: WaitingPlace,
 }
 
 /// A step goes on to a further morsel until this share of its target is over.
@@ -64,6 +66,7 @@ impl Execution {
             handle: OnceLock::new(),
             thread: OnceLock::new(),
             waker: OnceLock::new(),
+            waiting_place: WaitingPlace::default(),
         });
         let waker = Waker::from(Arc::new(WakeExecution(Arc::downgrade(&execution))));
         execution.context.set_waker(waker.clone());
@@ -128,11 +131,12 @@ impl Execution {
     /// Runs one morsel, of the pipeline whose number is left in `ran`. Where it was the query's last, `is_last` is set, and whoever ran it
     /// calls [`end`](Self::end) in a moment.
     fn step(&self, target_ns: u64, ran: &mut usize, is_last: &mut bool) -> Result<Visit> {
+        let waker = self.waker.get().map_or(Waker::noop(), |waker| waker);
         if self.context.check()? != Check::Go {
+            self.waiting_place.take(waker);
             return Ok(Visit::Nothing);
         }
         let active = self.active.lock().clone();
-        let waker = self.waker.get().map_or(Waker::noop(), |waker| waker);
         for at in active {
             *ran = at;
             let pipeline = &self.pipelines[at];

@@ -24,6 +24,7 @@ mod sync;
 mod thread_work;
 mod totals;
 mod units;
+mod waiting;
 mod window;
 mod works;
 
@@ -31,3 +32,4 @@ pub use engine::{Completion, Engine, InsertStream, QueryStream};
 pub use query_context::{Check, OutsideLimit, Progress, QueryContext};
 pub use spill::TemporaryFolder;
 pub use thread_work::{ThreadProgress, ThreadWork};
+pub use waiting::wake_waiting;

@@ -111,8 +111,6 @@ pub struct QueryContext {
     /// The query was chosen to free memory for others.
     is_memory_victim: AtomicBool,
     is_waiting_for_memory: AtomicBool,
-    /// The query has read faster than it may.
-    is_slowed_down: AtomicBool,
     /// Since when it waits for memory.
     memory_wait: Mutex<Option<(Instant, MetricGuard)>>,
     /// Wakes what runs for it now.
@@ -168,7 +166,6 @@ impl QueryContext {
             is_counted: AtomicBool::new(false),
             is_memory_victim: AtomicBool::new(false),
             is_waiting_for_memory: AtomicBool::new(false),
-            is_slowed_down: AtomicBool::new(false),
             memory_wait: Mutex::default(),
             waker: Mutex::default(),
             is_reading_stopped: AtomicBool::new(false),
@@ -237,11 +234,6 @@ impl QueryContext {
     /// Whether it waits for memory that others are to free.
     pub fn is_waiting_for_memory(&self) -> bool {
         self.is_waiting_for_memory.load(Ordering::Relaxed)
-    }
-
-    /// Whether it is to be woken after a while: it waits for memory, or for time in which it may read more.
-    pub fn is_waiting(&self) -> bool {
-        self.is_waiting_for_memory() || self.is_slowed_down.load(Ordering::Relaxed)
     }
 
     /// Has a worker look at the query again.
@@ -343,7 +335,6 @@ impl QueryContext {
                 }
             }
         }
-        self.is_slowed_down.store(check == Check::WaitForSpeed, Ordering::Relaxed);
         Ok(check)
     }
 

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod asynchronous_metrics;
+mod background;
 pub mod backup;
 mod check_config;
 pub mod compression;

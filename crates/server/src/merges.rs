@@ -12,13 +12,16 @@ use squall_runtime::profile_events::GLOBAL;
 use squall_scheduler::CpuShare;
 use squall_storage::{BackgroundTurn, MergeProgress, MergeType, PartMerge, TableName};
 use squall_types::{ErrorCode, Result, Settings};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::background::{background_settings, sleep_until};
+use crate::query::take_over;
 use crate::server::Server;
 
-/// How often tables are looked at.
+/// How often tables are looked at where parts come and go.
 const TICK: Duration = Duration::from_millis(100);
-/// How often it is looked at what others who write to the lake have done.
+/// How often they are where nothing happens but that rows expire, and at what others who write to the lake have done.
 const LOOK: Duration = Duration::from_millis(500);
 /// Merges that run at once.
 const MERGES_MAX: usize = 4;
@@ -36,6 +39,8 @@ const PRESSURE_MAX: f64 = 100.0;
 /// The merges of a server.
 pub struct Merges {
     running: Mutex<Vec<Arc<RunningMerge>>>,
+    /// There may be something else to merge.
+    changed: Notify,
     share: Arc<CpuShare>,
     settings: Arc<Settings>,
 }
@@ -69,14 +74,26 @@ pub struct RunningMerge {
 impl Merges {
     /// In a share of the CPU of this weight.
     pub(crate) fn new(weight: f64) -> Self {
-        let mut settings = Settings::default();
+        let mut settings = background_settings(&Settings::default());
         settings.max_threads = 1;
-        settings.log_query_threads = false;
         settings.query_profiler_cpu_time_period_ns = 0;
         settings.query_profiler_real_time_period_ns = 0;
         settings.memory_profiler_step = 0;
         let settings = Arc::new(settings);
-        Self { running: Mutex::default(), share: CpuShare::new(weight), settings }
+        Self { running: Mutex::default(), changed: Notify::new(), share: CpuShare::new(weight), settings }
+    }
+
+    /// Has tables be looked at soon: there are other parts.
+    pub(crate) fn look_again(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Waits until tables are to be looked at again, which was done last at a time.
+    async fn next_look(&self, last: Instant) {
+        // What it gives back is whether something has changed.
+        let _ = tokio::time::timeout(LOOK, self.changed.notified()).await;
+        // Changes that follow each other closely are looked at together.
+        sleep_until(Some(last + TICK)).await;
     }
 
     /// The merges that run.
@@ -133,20 +150,26 @@ impl Drop for Shown<'_> {
 /// Merges parts until the server stops.
 pub(crate) async fn merge_in_background(server: Arc<Server>) {
     let mut running: JoinSet<()> = JoinSet::new();
-    let mut looked = Instant::now();
+    let (mut looked, mut looked_at_lake) = (Instant::now(), Instant::now());
     loop {
         tokio::select! {
-            () = tokio::time::sleep(TICK) => {}
+            () = server.merges.next_look(looked) => {}
             Some(_) = running.join_next() => {}
             () = server.stopping() => break,
         }
-        if looked.elapsed() >= LOOK {
-            let server = server.clone();
-            let looking = move || server.databases.look_for_others();
-            if let Ok(Err(error)) = tokio::task::spawn_blocking(looking).await {
-                tracing::error!(%error, "what others do to the lake is not seen");
+        looked = Instant::now();
+        if looked_at_lake.elapsed() >= LOOK {
+            let of = server.clone();
+            match tokio::task::spawn_blocking(move || of.databases.look_for_others()).await {
+                Ok(Ok(added)) => {
+                    for rows in added {
+                        running.spawn(take_over(server.clone(), rows));
+                    }
+                }
+                Ok(Err(error)) => tracing::error!(%error, "what others do to the lake is not seen"),
+                Err(_) => {}
             }
-            looked = Instant::now();
+            looked_at_lake = Instant::now();
         }
         while running.len() < MERGES_MAX {
             let looking = (server.clone(), running.len());

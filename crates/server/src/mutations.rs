@@ -1,7 +1,7 @@
 //! Mutations: the statements that write parts anew. Those of tables that keep them are carried out in the background, those of one table in
 //! the order in which they were ordered; others run within their statement. What is known of them here is what `system.mutations` shows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -57,8 +57,15 @@ struct Progress {
     part: Option<Arc<str>>,
     failure: Option<MutationFailure>,
     failures: u32,
-    /// When it may be tried again.
-    rests_until: Option<Instant>,
+    rest: Option<Rest>,
+}
+
+/// How long a mutation that could not be carried out is left alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Until(Instant),
+    /// Its table is detached.
+    UntilTablesChange,
 }
 
 /// Why a mutation could not be carried out the last time.
@@ -217,19 +224,47 @@ impl Mutations {
         context: impl FnOnce(&Mutation) -> Arc<QueryContext>,
     ) -> Option<Arc<Mutation>> {
         let state = self.state.lock();
-        let mut seen: Vec<Uuid> = Vec::new();
-        for mutation in state.all.iter().filter(|mutation| mutation.kept.is_some() && mutation.finished().is_none()) {
-            if seen.contains(&mutation.uuid) {
-                continue;
-            }
-            seen.push(mutation.uuid);
+        for mutation in state.first_of_tables() {
             let mut progress = mutation.progress.lock();
-            if progress.context.is_none() && progress.rests_until.is_none_or(|until| until <= now) {
+            let rests = match progress.rest {
+                None => false,
+                Some(Rest::Until(until)) => until > now,
+                Some(Rest::UntilTablesChange) => true,
+            };
+            if progress.context.is_none() && !rests {
                 progress.context = Some(context(mutation));
                 return Some(mutation.clone());
             }
         }
         None
+    }
+
+    /// When the next one may be tried again that rests, unless something happens before.
+    pub(crate) fn next_retry(&self) -> Option<Instant> {
+        let state = self.state.lock();
+        let retry = |mutation: &Arc<Mutation>| {
+            let progress = mutation.progress.lock();
+            match (&progress.context, progress.rest) {
+                (None, Some(Rest::Until(at))) => Some(at),
+                _ => None,
+            }
+        };
+        state.first_of_tables().into_iter().filter_map(retry).min()
+    }
+
+    /// Those are tried again whose tables were detached.
+    pub(crate) fn note_tables_changed(&self) {
+        let mut has_found = false;
+        for mutation in &self.state.lock().all {
+            let mut progress = mutation.progress.lock();
+            if progress.rest == Some(Rest::UntilTablesChange) {
+                progress.rest = None;
+                has_found = true;
+            }
+        }
+        if has_found {
+            self.changed.notify_waiters();
+        }
     }
 
     /// One that ran does so no more. Where it has failed, it rests, longer each time; so it does, shortly, where others were in its way.
@@ -239,11 +274,12 @@ impl Mutations {
             progress.context = None;
             match outcome {
                 MutationEnd::Done => mutation.finish(),
-                MutationEnd::Busy => progress.rests_until = Some(Instant::now() + BUSY_WAIT),
+                MutationEnd::Busy => progress.rest = Some(Rest::Until(Instant::now() + BUSY_WAIT)),
+                MutationEnd::Detached => progress.rest = Some(Rest::UntilTablesChange),
                 MutationEnd::Failed(error) => {
                     let wait = RETRY_MIN.saturating_mul(1 << progress.failures.min(16)).min(RETRY_MAX);
                     progress.failures += 1;
-                    progress.rests_until = Some(Instant::now() + wait);
+                    progress.rest = Some(Rest::Until(Instant::now() + wait));
                     let part = progress.part.take();
                     progress.failure = Some(MutationFailure { part, at: SystemTime::now(), error });
                 }
@@ -283,6 +319,13 @@ impl Mutations {
 }
 
 impl State {
+    /// Those that are next, each of its table: the first that is kept and not done.
+    fn first_of_tables(&self) -> Vec<&Arc<Mutation>> {
+        let is_pending = |mutation: &&Arc<Mutation>| mutation.kept.is_some() && mutation.finished().is_none();
+        let mut seen = HashSet::new();
+        self.all.iter().filter(is_pending).filter(|mutation| seen.insert(mutation.uuid)).collect()
+    }
+
     /// Forgets the oldest ones of a table that are done, where there are many.
     fn forget_old(&mut self, uuid: Uuid) {
         let is_done = |other: &Arc<Mutation>| other.finished().is_some();
@@ -306,6 +349,8 @@ pub(crate) enum MutationEnd {
     Done,
     /// Others work at its parts.
     Busy,
+    /// Its table is detached.
+    Detached,
     /// Something is wrong.
     Failed(Error),
 }
@@ -389,7 +434,14 @@ mod tests {
         assert!(matches!(mutations.standing(&elsewhere), Standing::Pending));
         // It rests, and the second waits for it.
         assert_eq!(next(now), None);
+        assert!(mutations.next_retry().is_some_and(|at| at > now));
         assert_eq!(next(now + RETRY_MAX).unwrap(), first.id);
+        assert_eq!(mutations.next_retry(), None);
+        // One whose table is detached waits for it, not for a time.
+        mutations.note_end(&first, MutationEnd::Detached);
+        assert_eq!((next(now + RETRY_MAX), mutations.next_retry()), (None, None));
+        mutations.note_tables_changed();
+        assert_eq!(next(now).unwrap(), first.id);
         mutations.forget(&first);
         assert!(matches!(mutations.standing(&first), Standing::Killed));
         assert_eq!(next(now).unwrap(), second.id);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use squall_engine::{Engine, TemporaryFolder};
+use squall_engine::{Engine, TemporaryFolder, wake_waiting};
 use squall_files::Reach;
 use squall_functions::FunctionContext;
 use squall_runtime::cpu::logical_cpus;
@@ -17,7 +17,7 @@ use squall_runtime::memory::{SERVER, machine_memory_bytes, set_kept_ratio_max};
 use squall_runtime::{CurrentMetric, ProfileEvent, ThreadPool, ThreadPoolLimits};
 use squall_scheduler::admission::AdmissionLimits;
 use squall_scheduler::{CpuShare, PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
-use squall_storage::{Databases, Dictionary, StorageOptions};
+use squall_storage::{Databases, Dictionary, PartEvent, StorageOptions};
 use squall_types::calendar::TimeZone;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::sync::watch;
@@ -44,6 +44,8 @@ use crate::version::VERSION;
 
 /// How often the load is looked at.
 const LOAD_TICK: Duration = Duration::from_millis(100);
+/// The same where no query runs.
+const IDLE_TICK: Duration = Duration::from_secs(1);
 /// Looks in a second.
 const TICKS_PER_SECOND: u64 = 10;
 
@@ -235,11 +237,33 @@ impl Server {
         if server.is_local() {
             return Ok(server);
         }
+        server.follow_databases();
         crate::query::resume_mutations(&server)?;
         server.reload_dictionary_files(true)?;
         server.asynchronous_metrics.update(&server);
         SystemLogs::start(&server)?;
         Ok(server)
+    }
+
+    /// Has background work look again when there are other tables or parts.
+    fn follow_databases(self: &Arc<Self>) {
+        let server = Arc::downgrade(self);
+        let note_change = move || {
+            if let Some(server) = server.upgrade() {
+                server.mutations.note_tables_changed();
+                server.refreshes.note_tables_changed();
+                server.merges.look_again();
+            }
+        };
+        self.databases.set_note_change(Box::new(note_change));
+        let server = Arc::downgrade(self);
+        let note_part = move |event: PartEvent| {
+            if let Some(server) = server.upgrade() {
+                server.merges.look_again();
+                server.system_logs.add_part(event);
+            }
+        };
+        self.databases.set_note_part(Box::new(note_part));
     }
 
     /// Reads the configuration files again. Users, profiles, limits and the scheduler's policy change at once; what a running server
@@ -405,6 +429,14 @@ impl Server {
     pub async fn watch_load(self: Arc<Self>) {
         let mut ticks = 0u64;
         loop {
+            if self.processes.is_empty() {
+                self.processes.overload.rest();
+                tokio::select! {
+                    // Background work may wait for memory, too.
+                    _ = tokio::time::timeout(IDLE_TICK, self.processes.busy()) => {}
+                    () = self.stopping() => return,
+                }
+            }
             tokio::select! {
                 () = tokio::time::sleep(LOAD_TICK) => {}
                 () = self.stopping() => return,
@@ -412,7 +444,7 @@ impl Server {
             ticks += 1;
             self.processes.admission.observe();
             self.processes.relieve_memory();
-            self.processes.wake_waiting();
+            wake_waiting();
             if ticks.is_multiple_of(TICKS_PER_SECOND) {
                 self.processes.overload.sample();
             }

@@ -617,7 +617,7 @@ fn insert(insert: &Insert) -> Node {
     if let Some(columns) = &insert.columns {
         children.push(list(expressions(columns)));
     }
-    if let InsertSource::Query(value) = &insert.source {
+    if let InsertSource::Query(value) | InsertSource::Input { query: value, .. } = &insert.source {
         children.push(query(value));
     }
     if !insert.settings.is_empty() {

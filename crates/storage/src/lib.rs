@@ -9,6 +9,7 @@ mod dictionary;
 mod disk;
 mod evaluate;
 mod external_table;
+mod fed_scan;
 mod fields;
 mod file_table;
 mod function_table;
@@ -32,15 +33,16 @@ pub mod table;
 mod table_record;
 mod view;
 
-pub use catalog::RefreshRecord;
+pub use catalog::{RefreshNote, RefreshRecord};
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
-    BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView,
-    PartBackup, PartCommand, Placement, RefreshableView, RestoreOptions, Rewrite, RewriteOf, StorageOptions,
-    TableBackup, TableDescription, TableToRestore, TableWhereabouts,
+    AddedRows, BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView,
+    NoteChange, PartBackup, PartCommand, Placement, RefreshableView, RestoreOptions, Rewrite, RewriteOf,
+    StorageOptions, TableBackup, TableDescription, TableToRestore, TableWhereabouts,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::{ExternalTable, TEMPORARY_DATABASE};
+pub use fed_scan::{FedScan, Feed};
 pub use file_table::{StoredFile, format_of_definition};
 pub use generated::table_function;
 pub use identity::TableName;
@@ -50,9 +52,9 @@ pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
 pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
 pub use merge_tree::{
-    BackgroundTurn, Candidate, DetachedPart, Expiring, MergeHold, MergeLimits, MergeProgress, MergeType, MergeablePart,
-    PartSelection, PartSource, PreparedParts, implicit_indices, merge_tree_settings, select as select_merge,
-    select_due, select_expired,
+    BackgroundTurn, Candidate, DetachedPart, Expiring, ForeignRows, MergeHold, MergeLimits, MergeProgress, MergeType,
+    MergeablePart, PartSelection, PartSource, PreparedParts, implicit_indices, merge_tree_settings,
+    select as select_merge, select_due, select_expired,
 };
 pub use mutation::{MutationFence, MutationOrder, MutationStep, StoredMutation};
 pub use null::null_table;

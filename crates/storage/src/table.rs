@@ -16,6 +16,7 @@ use squall_planner::{
 use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Settings, Value};
 
+use crate::catalog::RefreshNote;
 use crate::identity::TableName;
 use crate::index_analysis::IndexAnalysis;
 use crate::insert_id::InsertId;
@@ -405,11 +406,11 @@ pub trait Insertion: Send + Sync {
     }
 }
 
-/// Commits INSERTs: those into tables of parts all at once or not at all, then the others.
+/// Commits INSERTs: those into tables of parts all at once or not at all, and with them the refresh of a view that they are; then the others.
 ///
 /// # Errors
 /// As of [`Insertion::commit`].
-pub fn commit_together(insertions: &[Arc<dyn Insertion>]) -> Result<()> {
+pub fn commit_together(insertions: &[Arc<dyn Insertion>], refresh: Option<RefreshNote>) -> Result<()> {
     let (mut prepared, mut others) = (Vec::new(), Vec::new());
     for insertion in insertions {
         match insertion.prepare()? {
@@ -417,7 +418,7 @@ pub fn commit_together(insertions: &[Arc<dyn Insertion>]) -> Result<()> {
             None => others.push(insertion),
         }
     }
-    PreparedParts::commit(prepared)?;
+    PreparedParts::commit(prepared, refresh)?;
     others.into_iter().try_for_each(|insertion| insertion.commit())
 }
 

@@ -131,7 +131,7 @@ impl Runner {
         let mut data = None;
         if let Some(Statement::Insert(insert)) = &mut parsed {
             match &insert.source {
-                InsertSource::Data { format, .. } => {
+                InsertSource::Data { format, .. } | InsertSource::Input { format, .. } => {
                     let inline = statement.data.and_then(|(from, to)| script.get(from..to)).unwrap_or_default();
                     let (name, reader): (&str, Box<dyn Read + 'a>) = match stdin {
                         Some(stdin) if inline.trim_ascii().is_empty() => ("standard input", Box::new(stdin)),

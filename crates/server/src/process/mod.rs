@@ -5,6 +5,7 @@ mod overload;
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -105,6 +106,8 @@ pub struct ProcessInfo {
     pub database: Arc<str>,
     /// When it began.
     pub started_at: SystemTime,
+    /// Whether the server runs it on its own account.
+    pub is_internal: bool,
 }
 
 /// A query that runs.
@@ -158,6 +161,9 @@ pub struct ProcessList {
     /// Whether threads wait for a CPU for too long.
     pub overload: OverloadMonitor,
     running: AtomicUsize,
+    /// Somebody waits until a query runs.
+    is_awaited: AtomicBool,
+    begun: Notify,
     /// By user, as long as the server runs: there are not many.
     user_memory: Mutex<ByName<MemoryTracker>>,
     user_shares: Mutex<ByName<CpuShare>>,
@@ -174,6 +180,8 @@ impl Default for ProcessList {
             admission: Arc::default(),
             overload: OverloadMonitor::default(),
             running: AtomicUsize::new(0),
+            is_awaited: AtomicBool::new(false),
+            begun: Notify::new(),
             user_memory: Mutex::default(),
             user_shares: Mutex::default(),
         }
@@ -211,7 +219,10 @@ impl ProcessList {
             Some(self.admission.admit(request).await?)
         };
         // From here on dropping the handle gives the place back.
-        self.running.fetch_add(1, Ordering::AcqRel);
+        self.running.fetch_add(1, Ordering::SeqCst);
+        if self.is_awaited.load(Ordering::SeqCst) && self.is_awaited.swap(false, Ordering::SeqCst) {
+            self.begun.notify_waiters();
+        }
         let process = Arc::new(Process {
             info: Arc::new(info),
             context,
@@ -294,11 +305,6 @@ impl ProcessList {
         }
     }
 
-    /// Has queries look again that wait: for memory, or because they have read faster than they may.
-    pub fn wake_waiting(&self) {
-        self.all().iter().filter(|process| process.context.is_waiting()).for_each(|process| process.context.wake());
-    }
-
     /// The query of this id.
     pub fn find(&self, query_id: &str) -> Option<Arc<Process>> {
         self.shard(query_id).lock().get(query_id).cloned()
@@ -320,6 +326,17 @@ impl ProcessList {
     /// Whether none runs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Waits until a query runs.
+    pub async fn busy(&self) {
+        let mut begun = pin!(self.begun.notified());
+        begun.as_mut().enable();
+        self.is_awaited.store(true, Ordering::SeqCst);
+        // One that began before has not seen that it is awaited, but is seen here.
+        if self.running.load(Ordering::SeqCst) == 0 {
+            begun.await;
+        }
     }
 
     /// Asks every query to end.
@@ -437,6 +454,7 @@ mod tests {
             client: Arc::default(),
             database: "default".into(),
             started_at: SystemTime::now(),
+            is_internal: false,
         };
         (info, QueryContext::new(id.into(), Arc::new(settings)))
     }

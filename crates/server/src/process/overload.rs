@@ -50,14 +50,19 @@ impl OverloadMonitor {
         Err(Error::new(ErrorCode::SERVER_OVERLOADED, message).with_retry_after_s(1))
     }
 
+    /// Forgets the last figures: for a while no query has run.
+    pub fn rest(&self) {
+        *self.before.lock() = None;
+        self.busy_us.store(0, Ordering::Relaxed);
+        self.wait_us.store(0, Ordering::Relaxed);
+    }
+
     /// Takes the figures since the last call, which was a second ago; without queries that want them, nothing.
     pub fn sample(&self) {
-        let mut before = self.before.lock();
         if !self.is_wanted.swap(false, Ordering::Relaxed) {
-            *before = None;
-            self.busy_us.store(0, Ordering::Relaxed);
-            return;
+            return self.rest();
         }
+        let mut before = self.before.lock();
         let now = process_cpu_times();
         if let Some(before) = before.replace(now) {
             self.busy_us.store(now.busy_us.saturating_sub(before.busy_us), Ordering::Relaxed);

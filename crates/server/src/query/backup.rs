@@ -7,9 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use squall_engine::QueryContext;
 use squall_sql::ast::{self, BackupElement, BackupElementKind, Literal, SettingValue};
-use squall_storage::{Databases, PartSource, RestoreOptions, TableName, TableToRestore};
+use squall_storage::{Databases, PartSource, RestoreOptions, TableName, TableToRestore, TableWhereabouts};
 use squall_types::{Column, Error, ErrorCode, Result};
+use tokio::runtime::Handle;
 
+use super::pending_mutation::wait_for_earlier;
 use super::statement::{identifier, refuse_cluster};
 use super::system_command::run_blocking;
 use super::{Answer, describe};
@@ -210,7 +212,7 @@ fn find<'a>(elements: &'a [Element], table: &TableName) -> Option<(&'a Element, 
     elements.iter().find_map(|element| Some((element, element.table(table)?)))
 }
 
-fn carry_out(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+fn carry_out(server: &Arc<Server>, request: &Request, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<()> {
     let result = if request.is_restore {
         restore(server, request, is_cancelled).map(|(files, bytes)| (Written::default(), files, bytes))
     } else {
@@ -245,7 +247,7 @@ fn open(server: &Server, request: &Request, location: &Location) -> Result<Backu
     BackupReader::open(location, &config.tmp_path, &locate)
 }
 
-fn backup(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> bool) -> Result<Written> {
+fn backup(server: &Arc<Server>, request: &Request, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<Written> {
     let databases = &server.databases;
     let base = request.base.as_ref().map(|base| open(server, request, base)).transpose()?;
     let mut manifest = Manifest::new(format!("Squall {SQUALL_VERSION}"));
@@ -266,6 +268,7 @@ fn backup(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> bo
             _ => {}
         }
     }
+    carry_out_mutations(server, request, is_cancelled)?;
     let found = databases.backup(&|table| find(&request.elements, table).is_some())?;
     for element in &request.elements {
         if let Kind::Table { name, .. } = &element.kind
@@ -294,8 +297,34 @@ fn backup(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> bo
     write(&request.location, manifest, tables, base.as_ref(), is_cancelled)
 }
 
+/// Waits for the mutations that were ordered before: a backup holds rows, not what is still to be done to them.
+fn carry_out_mutations(server: &Server, request: &Request, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<()> {
+    if request.options.structure_only {
+        return Ok(());
+    }
+    let mut uuids: Vec<_> = server.mutations.all().iter().map(|mutation| mutation.uuid).collect();
+    uuids.dedup();
+    for uuid in uuids {
+        if let TableWhereabouts::Here(name) = server.databases.whereabouts(uuid)
+            && let Some((element, _)) = find(&request.elements, &name)
+        {
+            let is_concerned = |partition: &str| element.has_partition(partition);
+            let check = || check_cancelled(is_cancelled);
+            Handle::current().block_on(wait_for_earlier(server, uuid, &is_concerned, &check))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_cancelled(is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<()> {
+    match is_cancelled() {
+        true => Err(Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled")),
+        false => Ok(()),
+    }
+}
+
 /// Restores; the files that were read, and their bytes.
-fn restore(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> bool) -> Result<(u64, u64)> {
+fn restore(server: &Arc<Server>, request: &Request, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<(u64, u64)> {
     let databases = &server.databases;
     let backup = open(server, request, &request.location)?;
     let manifest = &backup.manifest;
@@ -328,10 +357,7 @@ fn restore(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> b
             comes(&to, comment);
         }
     }
-    let check = || match is_cancelled() {
-        true => Err(Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled")),
-        false => Ok(()),
-    };
+    let check = || check_cancelled(is_cancelled);
     let (mut tables, mut files, mut bytes) = (Vec::new(), 0, 0);
     for entry in &manifest.tables {
         let Some((element, to)) = find(&request.elements, &name(entry)) else { continue };

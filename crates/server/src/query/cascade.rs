@@ -10,8 +10,8 @@ use squall_engine::QueryContext;
 use squall_planner::{MaterializedView, Plan, TableDefinition, TableMetadata, Used, ViewPlan, plan_view_rows};
 use squall_sql::ast::SqlSecurity;
 use squall_storage::{
-    IdentifiedInsertion, InsertId, InsertLimits, InsertWriter, Insertion, PartWork, Table, TableHandle, TableName,
-    commit_together, inserted_rows,
+    IdentifiedInsertion, InsertId, InsertLimits, InsertWriter, Insertion, PartWork, RefreshNote, Table, TableHandle,
+    TableName, commit_together, inserted_rows,
 };
 use squall_types::{Block, Error, ErrorCode, Result};
 
@@ -26,12 +26,11 @@ pub(super) const DEPTH_MAX: usize = 64;
 pub(super) fn session_of_view(session: &Session, view: &MaterializedView) -> Result<Session> {
     let mut own = match view.security {
         Some(SqlSecurity::None) => Session::of_server(session.server.clone()),
-        _ if *session.access.name == *view.definer => session.clone(),
         _ => session.acting_as(&view.definer)?,
     };
     own.settings.clone_from(&session.settings);
     own.client.clone_from(&session.client);
-    (own.external_tables, own.inserted) = (None, None);
+    (own.external_tables, own.inserted, own.input) = (None, None, None);
     Ok(own)
 }
 
@@ -73,7 +72,11 @@ pub(super) struct Cascade {
     session: Session,
     limits: InsertLimits,
     root: Node,
+    refresh: Option<RefreshNoter>,
 }
+
+/// Gives what the catalog is to keep of a refresh that is about to be committed.
+pub(super) type RefreshNoter = Box<dyn FnOnce() -> Result<Option<RefreshNote>> + Send>;
 
 /// A table that is written to.
 struct Node {
@@ -105,12 +108,30 @@ impl Cascade {
         if session.server.databases.views_of(table.database(), table.name()).is_empty() {
             return Ok(None);
         }
-        let limits = InsertLimits::new(&context.settings);
-        let mut root = Node::new(session, table.clone(), limits, context, &mut Vec::new())?;
+        let mut cascade = Self::over(session, table, context)?;
         if let Some(id) = id {
-            root.identify(&id, context.settings.deduplicate_blocks_in_dependent_materialized_views);
+            cascade.root.identify(&id, context.settings.deduplicate_blocks_in_dependent_materialized_views);
         }
-        Ok(Some(Self { session: session.clone(), limits, root }))
+        Ok(Some(cascade))
+    }
+
+    /// The refresh of a view that appends to a table, where the view's schedule goes on in the commit of the rows.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub(super) fn of_refresh(
+        session: &Session,
+        table: &Arc<dyn Table>,
+        refresh: RefreshNoter,
+        context: &QueryContext,
+    ) -> Result<Self> {
+        Ok(Self { refresh: Some(refresh), ..Self::over(session, table, context)? })
+    }
+
+    fn over(session: &Session, table: &Arc<dyn Table>, context: &QueryContext) -> Result<Self> {
+        let limits = InsertLimits::new(&context.settings);
+        let root = Node::new(session, table.clone(), limits, context, &mut Vec::new())?;
+        Ok(Self { session: session.clone(), limits, root, refresh: None })
     }
 
     /// Takes the rows of the first table. Its commit is [`finish`](Self::finish)'s.
@@ -153,7 +174,8 @@ impl Cascade {
         self.root.flush(&self.session, context).await?;
         let mut insertions = Vec::new();
         self.root.insertions(&mut insertions);
-        run_blocking(move || commit_together(&insertions)).await
+        let refresh = self.refresh.take();
+        run_blocking(move || commit_together(&insertions, refresh.map_or(Ok(None), |note| note())?)).await
     }
 }
 
@@ -268,12 +290,17 @@ struct Kept {
 }
 
 /// The rows of a table whose commit waits for that of others. They are kept for the views that follow it.
-struct Rows {
+pub(super) struct Rows {
     insertion: Arc<dyn Insertion>,
     kept: Option<Arc<Mutex<Kept>>>,
 }
 
 impl Rows {
+    /// Rows that nobody follows.
+    pub(super) fn held(insertion: Arc<dyn Insertion>) -> Arc<Self> {
+        Arc::new(Self { insertion, kept: None })
+    }
+
     fn is_block(&self, limits: &InsertLimits) -> bool {
         self.kept.as_ref().is_some_and(|kept| {
             let kept = kept.lock();

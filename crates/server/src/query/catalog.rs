@@ -16,6 +16,7 @@ use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TE
 use squall_types::{Error, ErrorCode, Result, Value};
 
 use super::cascade::session_of_view;
+use super::input::no_input;
 use super::kept_plan::is_made_up;
 use super::planning::lookups;
 use super::remote;
@@ -397,6 +398,10 @@ impl Catalog for QueryCatalog<'_> {
                 // The server is asked.
                 subqueries.check_may_run()?;
                 data_function::url(self.session, arguments)
+            }
+            "input" => {
+                self.note_moment();
+                self.session.input.as_ref().ok_or_else(no_input)?.table(arguments)
             }
             "format" => {
                 self.note_moment();

@@ -148,7 +148,7 @@ fn query_of(statement: &Statement) -> Result<&ast::Query> {
     match statement {
         Statement::Query(query) => Ok(query),
         Statement::Insert(insert) => match &insert.source {
-            ast::InsertSource::Query(query) => Ok(query),
+            ast::InsertSource::Query(query) | ast::InsertSource::Input { query, .. } => Ok(query),
             _ => Err(Error::new(ErrorCode::INCORRECT_QUERY, "Only SELECT and INSERT SELECT have plans")),
         },
         _ => Err(Error::new(ErrorCode::INCORRECT_QUERY, "Only SELECT and INSERT SELECT have plans")),

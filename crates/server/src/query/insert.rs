@@ -15,7 +15,7 @@ use squall_remote::Peers;
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
 use squall_sql::ast::{self, InsertSource, InsertTarget};
-use squall_storage::{TEMPORARY_DATABASE, Table};
+use squall_storage::{Insertion, TEMPORARY_DATABASE, Table};
 use squall_types::checkpoint::leash;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Value};
 
@@ -24,11 +24,13 @@ use super::cache::Parsed;
 use super::cascade::{Cascade, session_of_view, target_of};
 use super::catalog::TABLE_FUNCTION_DATABASE;
 use super::data_function;
+use super::input::{FedInsert, InputPlace, no_input};
 use super::omitted::filled;
 use super::statement::table_name;
 use super::system_command::run_blocking;
 use super::{Answer, file_engine, insert_id, planning, remote, show};
 use crate::access::Privilege;
+use crate::server::Server;
 use crate::session::Session;
 
 /// A piece of the input is so much work, for checkpoints.
@@ -70,6 +72,10 @@ pub(super) async fn run(
         InsertSource::Query(query) => {
             select_into(session, &database, &table, statement.columns.as_deref(), query, context).await?;
             Ok(Answer::Done)
+        }
+        InsertSource::Input { query, format, offset } => {
+            let sink = begin_select(session, &database, &table, statement.columns.as_deref(), query, context).await?;
+            Ok(Answer::Insert { sink, format: format.value.as_str().into(), inline_data: offset.0 })
         }
         InsertSource::Data { format, offset } => {
             let format: Arc<str> = format.value.as_str().into();
@@ -157,7 +163,7 @@ async fn run_into_function(
             let sink = InsertSink::start(session, table, statement.columns.as_deref(), context)?;
             Ok(Answer::Insert { sink, format: format.value.as_str().into(), inline_data: offset.0 })
         }
-        InsertSource::Infile { .. } | InsertSource::Watch(_) => {
+        InsertSource::Input { .. } | InsertSource::Infile { .. } | InsertSource::Watch(_) => {
             Err(Error::not_implemented("This source of an INSERT INTO FUNCTION"))
         }
     }
@@ -195,29 +201,82 @@ pub(super) async fn select_into(
     query: &ast::Query,
     context: &Arc<QueryContext>,
 ) -> Result<()> {
-    let Target { table, columns, writer } = target(session, database, table, columns, context)?;
-    delay(&*table, context).await?;
-    let columns = columns.as_deref();
-    note_table(&*table, context);
-    let handle = squall_storage::TableHandle(table.clone());
-    // Who may not write is told so before anything is read.
-    planning::planner_now(session, context, |planner| {
-        check_columns(&writer, &*table, &insert_columns(&handle, columns, planner)?)
-    })?;
-    let id = insert_id::of_select(&context.settings, query)?;
-    let plan = planning::plan(session, query, context).await?;
-    let inserted = planning::planner_now(session, context, |planner| {
-        let positions = insert_columns(&handle, columns, planner)?;
-        check_columns(&writer, &*table, &positions)?;
-        note_columns(&*table, &positions, context);
-        plan_insert(&*table, &positions, plan.schema(), planner)
-    })?;
-    let plan = Plan::Project { input: Box::new(plan), expressions: inserted.expressions, schema: inserted.schema };
-    match Cascade::of(&writer, &table, id.clone(), context)? {
-        Some(cascade) => cascade.insert_select(&plan, context).await,
-        None => {
-            let insertion = insert_id::insertion(&*table, &context.settings, id)?;
-            session.server.engine.insert_into(&plan, insertion, context.clone())?.finished().await
+    let target = target(session, database, table, columns, context)?;
+    Selected::plan(session, target, query, context).await?.insert(context).await
+}
+
+/// Begins to insert the rows of a query that reads what is sent.
+async fn begin_select(
+    session: &Session,
+    database: &str,
+    table: &str,
+    columns: Option<&[ast::Expression]>,
+    query: &ast::Query,
+    context: &Arc<QueryContext>,
+) -> Result<InsertSink> {
+    let target = target(session, database, table, columns, context)?;
+    let handle = squall_storage::TableHandle(target.table.clone());
+    let positions =
+        planning::planner_now(session, context, |planner| insert_columns(&handle, target.columns.as_deref(), planner))?;
+    let written = positions.iter().filter_map(|at| target.table.columns().get(*at));
+    let written = written.map(|column| ColumnDescription::new(column.name.clone(), column.data_type.clone()));
+    let place = Arc::new(InputPlace::new(written.collect()));
+    let own = session.with_input(place.clone());
+    let selected = Selected::plan(&own, target, query, context).await?;
+    let input = place.take().ok_or_else(no_input)?;
+    let of = context.clone();
+    let rows = FedInsert::begin(&input, async move { selected.insert(&of).await }, context);
+    let (schema, positions) = (input.schema().clone(), (0..input.schema().len()).collect());
+    let (session, context, destination) = (session.clone(), context.clone(), Destination::Query(rows));
+    Ok(InsertSink { session, context, table: input, positions, schema, destination, defaults: HashMap::new() })
+}
+
+/// An INSERT of a query's rows that is planned.
+struct Selected {
+    plan: Plan,
+    server: Arc<Server>,
+    destination: SelectedInto,
+}
+
+enum SelectedInto {
+    Table(Arc<dyn Insertion>),
+    /// With the views that the rows go through.
+    Views(Box<Cascade>),
+}
+
+impl Selected {
+    async fn plan(session: &Session, target: Target, query: &ast::Query, context: &Arc<QueryContext>) -> Result<Self> {
+        let Target { table, columns, writer } = target;
+        delay(&*table, context).await?;
+        let columns = columns.as_deref();
+        note_table(&*table, context);
+        let handle = squall_storage::TableHandle(table.clone());
+        // Who may not write is told so before anything is read.
+        planning::planner_now(session, context, |planner| {
+            check_columns(&writer, &*table, &insert_columns(&handle, columns, planner)?)
+        })?;
+        let id = insert_id::of_select(&context.settings, query)?;
+        let plan = planning::plan(session, query, context).await?;
+        let inserted = planning::planner_now(session, context, |planner| {
+            let positions = insert_columns(&handle, columns, planner)?;
+            check_columns(&writer, &*table, &positions)?;
+            note_columns(&*table, &positions, context);
+            plan_insert(&*table, &positions, plan.schema(), planner)
+        })?;
+        let plan = Plan::Project { input: Box::new(plan), expressions: inserted.expressions, schema: inserted.schema };
+        let destination = match Cascade::of(&writer, &table, id.clone(), context)? {
+            Some(cascade) => SelectedInto::Views(Box::new(cascade)),
+            None => SelectedInto::Table(insert_id::insertion(&*table, &context.settings, id)?),
+        };
+        Ok(Self { plan, server: session.server.clone(), destination })
+    }
+
+    async fn insert(self, context: &Arc<QueryContext>) -> Result<()> {
+        match self.destination {
+            SelectedInto::Views(cascade) => cascade.insert_select(&self.plan, context).await,
+            SelectedInto::Table(rows) => {
+                self.server.engine.insert_into(&self.plan, rows, context.clone())?.finished().await
+            }
         }
     }
 }
@@ -339,6 +398,8 @@ enum Destination {
     Table(Writing),
     /// To those of other INSERTs of the form, as long as they are few.
     Others(Collected, Projection),
+    /// Through a query that reads them.
+    Query(FedInsert),
 }
 
 /// Rows on their way into a table.
@@ -519,6 +580,7 @@ impl InsertSink {
         let bytes_max = usize::try_from(self.context.settings.async_insert_max_data_size).unwrap_or(usize::MAX);
         match &mut self.destination {
             Destination::Table(writing) => writing.send(block, &self.context).await,
+            Destination::Query(rows) => rows.send(block).await,
             Destination::Others(collected, _) if collected.bytes + block.value_bytes() < bytes_max => {
                 collected.push(block);
                 Ok(())
@@ -542,6 +604,7 @@ impl InsertSink {
     pub async fn finish(self) -> Result<()> {
         match self.destination {
             Destination::Table(writing) => writing.finish(&self.context).await,
+            Destination::Query(rows) => rows.finish().await,
             Destination::Others(collected, _) if collected.blocks.is_empty() => Ok(()),
             Destination::Others(collected, _) => async_insert::add(collected, &self.context).await,
         }

@@ -21,10 +21,12 @@ mod execute_as;
 mod explain;
 mod extremes;
 mod file_engine;
+mod input;
 mod insert;
 mod insert_id;
 mod kept_plan;
 mod kill;
+mod lake;
 mod literal;
 mod mutated;
 mod mutation;
@@ -62,7 +64,9 @@ pub use cache::{Parsed, StatementCache};
 use counting::{count_end, count_failure, count_start};
 pub use dictionary::{ServerReader, load_configured as load_dictionaries_at_start, load_dictionaries, reload_due};
 use extremes::Extremes;
+pub use input::InputPlace;
 pub use insert::InsertSink;
+pub(crate) use lake::take_over;
 use parsing::{parse, plain_kind, shown_text};
 pub(crate) use pending_mutation::{mutate_in_background, resume_mutations};
 pub use plan_template::PlanTemplates;
@@ -176,6 +180,7 @@ impl Query {
                         client: session.client.clone(),
                         database: session.database.clone(),
                         started_at,
+                        is_internal: false,
                     };
                     let query_id = request.query_id.clone();
                     server.system_logs.add_query(QueryLogEntry::before_start(
@@ -305,7 +310,23 @@ impl Query {
             client: session.client.clone(),
             database: session.database.clone(),
             started_at,
+            is_internal: false,
         }
+    }
+
+    /// A statement that the server carries out on its own account: shown in the list of processes until it has ended, and logged then.
+    ///
+    /// # Errors
+    /// `QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING`.
+    pub(super) async fn internal(
+        session: &Session,
+        statement: Statement,
+        context: &Arc<QueryContext>,
+    ) -> Result<Box<Self>> {
+        let parsed = parsing::parsed_of(statement);
+        let info = ProcessInfo { is_internal: true, ..Self::info_of(session, &parsed, SystemTime::now()) };
+        let handle = session.server.processes.admit(info, context.clone(), false, true).await?;
+        Ok(Self::begun(session, &parsed, handle, None))
     }
 
     /// A query that was let in. It gives and takes nothing yet.

@@ -216,7 +216,7 @@ pub(super) async fn run_now(
 ) -> Result<()> {
     check_allowed(session, database)?;
     let uuid = session.databases_of(database).describe(database, table)?.uuid;
-    pending_mutation::wait_for_earlier(session, uuid, context).await?;
+    pending_mutation::wait_for_earlier(&session.server, uuid, &|_| true, &|| context.check_cancelled()).await?;
     let shown = commands.iter().map(|command| shown(command)).collect();
     let turn = session.server.mutations.begin(uuid, shown, context);
     let attempt = Attempt::within_statement(session, (database, table), is_lightweight, context);

@@ -104,6 +104,23 @@ pub(super) fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
     Ok(parsed)
 }
 
+/// A statement that the server makes for itself.
+pub(super) fn parsed_of(statement: Statement) -> Arc<Parsed> {
+    let text = squall_sql::format_one_line(&statement);
+    let shown = shown_text(text.as_bytes());
+    Arc::new(Parsed {
+        kind: super::statement::kind(&statement),
+        shape: None,
+        normalized_query_hash: squall_sql::normalize(&*shown).hash,
+        format: None,
+        may_sleep: false,
+        looks_at_processes: false,
+        text: shown,
+        statement: Arc::new(statement),
+        plan: Default::default(),
+    })
+}
+
 /// A parser's error as everybody's.
 pub(super) fn syntax_error(error: SyntaxError) -> Error {
     Error::new(ErrorCode(i32::from(error.code)), error.message)
@@ -129,7 +146,7 @@ fn syntax_error_in(text: &[u8], error: SyntaxError) -> Error {
 fn inline_data(statement: &Statement) -> Option<usize> {
     match statement {
         Statement::Insert(insert) => match &insert.source {
-            ast::InsertSource::Data { offset, .. } => offset.0,
+            ast::InsertSource::Data { offset, .. } | ast::InsertSource::Input { offset, .. } => offset.0,
             _ => None,
         },
         Statement::ExecuteAs(execute) => inline_data(execute.statement.as_deref()?),

@@ -12,6 +12,7 @@ use super::Answer;
 use super::alter::selection;
 use super::describe::answer;
 use super::drop_limit::DropLimit;
+use super::pending_mutation::wait_for_earlier;
 use super::statement::table_name;
 use super::system_command::run_blocking;
 use crate::session::Session;
@@ -32,6 +33,31 @@ pub(super) struct PartitionCommand {
     of: PartSelection,
     /// Its words, as the answer names them.
     words: String,
+}
+
+impl PartitionCommand {
+    /// Parts that go elsewhere go as the mutations leave them that were ordered before: there nobody would carry them out.
+    async fn wait_for_mutations(
+        &self,
+        session: &Session,
+        table: &TableName,
+        context: &Arc<QueryContext>,
+    ) -> Result<()> {
+        let source = match &self.work {
+            Work::CopyFrom(from, _) => from,
+            Work::MoveTo(_) | Work::Freeze(_) | Work::Parts(PartCommand::Detach) => table,
+            Work::Parts(PartCommand::Drop | PartCommand::Attach | PartCommand::DropDetached) | Work::Unfreeze(_) => {
+                return Ok(());
+            }
+        };
+        let uuid = session.databases_of(&source.database).describe(&source.database, &source.table)?.uuid;
+        let is_concerned = |partition: &str| match &self.of {
+            PartSelection::All => true,
+            PartSelection::Partition(id) => **id == *partition,
+            PartSelection::Part(part) => part.strip_prefix(partition).is_some_and(|rest| rest.starts_with('_')),
+        };
+        wait_for_earlier(&session.server, uuid, &is_concerned, &|| context.check_cancelled()).await
+    }
 }
 
 /// What a command of ALTER TABLE does to parts, and to which; `None` where it is about something else.
@@ -128,6 +154,9 @@ pub(super) async fn run(
 ) -> Result<Answer> {
     let (databases, limit) = (session.databases_of(database).clone(), DropLimit::of_parts(session));
     let name = TableName::new(database, table);
+    for command in &commands {
+        command.wait_for_mutations(session, &name, context).await?;
+    }
     let takes_nothing = context.settings.allow_replace_partition_from_empty_source;
     let frozen = run_blocking(move || {
         let mut frozen: Vec<(String, FrozenPart)> = Vec::new();

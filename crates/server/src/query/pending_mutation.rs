@@ -14,14 +14,13 @@ use uuid::Uuid;
 
 use super::mutation::{Attempt, check, partition_of, run, shown};
 use super::system_command::run_blocking;
+use crate::background::{background_settings, sleep_until};
 use crate::mutations::{Mutation, MutationEnd, Standing};
 use crate::server::Server;
 use crate::session::Session;
 
 /// Mutations that run at once.
 const RUNNING_MAX: usize = 4;
-/// How often it is looked for what may be tried again.
-const TICK: Duration = Duration::from_millis(100);
 /// How often one who waits looks whether they still want to.
 const LOOK: Duration = Duration::from_millis(50);
 /// Mutations of a table that are not done: ClickHouse's `number_of_mutations_to_throw`.
@@ -69,7 +68,7 @@ pub(super) async fn order(
     let Some(stored) = ordered else { return Ok(false) };
     let mutation = server.mutations.add(uuid, stored, commands.iter().map(|command| shown(command)).collect());
     if context.settings.mutations_sync > 0 || commands.iter().any(|command| clears(command)) {
-        wait(server, &mutation, context).await?;
+        wait(server, &mutation, &|| context.check_cancelled()).await?;
     }
     Ok(true)
 }
@@ -85,18 +84,28 @@ fn clears(command: &AlterCommand) -> bool {
     )
 }
 
-/// Waits until the mutations of a table are done that were ordered so far.
+/// Waits until the mutations of a table are done that were ordered so far, of those that may change a partition of which `is_concerned`
+/// holds. `check` is asked now and then. Whoever takes parts elsewhere asks for it, as mutations do not follow them there.
 ///
 /// # Errors
-/// `UNFINISHED` where one of them fails or is killed.
-pub(super) async fn wait_for_earlier(session: &Session, uuid: Uuid, context: &Arc<QueryContext>) -> Result<()> {
-    match session.server.mutations.pending(uuid).last() {
-        Some(last) => wait(&session.server, last, context).await,
+/// `UNFINISHED` where one of them fails or is killed, and those of `check`.
+pub(super) async fn wait_for_earlier(
+    server: &Server,
+    uuid: Uuid,
+    is_concerned: &(dyn Fn(&str) -> bool + Sync),
+    check: &(dyn Fn() -> Result<()> + Sync),
+) -> Result<()> {
+    let concerns = |mutation: &&Arc<Mutation>| {
+        let partitions = mutation.kept.as_ref().and_then(|kept| kept.order.partitions.as_ref());
+        partitions.is_none_or(|ids| ids.iter().any(|id| is_concerned(id)))
+    };
+    match server.mutations.pending(uuid).iter().rev().find(concerns) {
+        Some(last) => wait(server, last, check).await,
         None => Ok(()),
     }
 }
 
-async fn wait(server: &Server, mutation: &Arc<Mutation>, context: &Arc<QueryContext>) -> Result<()> {
+async fn wait(server: &Server, mutation: &Arc<Mutation>, check: &(dyn Fn() -> Result<()> + Sync)) -> Result<()> {
     loop {
         let mut changed = pin!(server.mutations.changed());
         changed.as_mut().enable();
@@ -118,7 +127,7 @@ async fn wait(server: &Server, mutation: &Arc<Mutation>, context: &Arc<QueryCont
             }
             Standing::Pending => {}
         }
-        context.check_cancelled()?;
+        check()?;
         // What it gives back is whether somebody was faster.
         let _ = tokio::time::timeout(LOOK, changed).await;
     }
@@ -143,7 +152,7 @@ pub(crate) fn resume_mutations(server: &Server) -> Result<()> {
 /// Carries mutations out until the server stops.
 pub(crate) async fn mutate_in_background(server: Arc<Server>) {
     let mut running: JoinSet<()> = JoinSet::new();
-    let settings = background_settings(&Settings::default());
+    let settings = Arc::new(background_settings(&Settings::default()));
     loop {
         let mut changed = pin!(server.mutations.changed());
         changed.as_mut().enable();
@@ -152,9 +161,11 @@ pub(crate) async fn mutate_in_background(server: Arc<Server>) {
             let Some(mutation) = server.mutations.next(Instant::now(), context) else { break };
             running.spawn(carry_out(server.clone(), mutation));
         }
+        // One that ends makes room for those whose time has come.
+        let retry = if running.len() < RUNNING_MAX { server.mutations.next_retry() } else { None };
         tokio::select! {
             () = changed => {}
-            () = tokio::time::sleep(TICK) => {}
+            () = sleep_until(retry) => {}
             Some(_) = running.join_next() => {}
             () = server.stopping() => break,
         }
@@ -163,42 +174,39 @@ pub(crate) async fn mutate_in_background(server: Arc<Server>) {
     while running.join_next().await.is_some() {}
 }
 
-/// Settings under which something runs that nobody waits for.
-fn background_settings(own: &Settings) -> Arc<Settings> {
-    let mut settings = own.clone();
-    settings.max_execution_time = Duration::ZERO;
-    settings.log_query_threads = false;
-    Arc::new(settings)
-}
-
 async fn carry_out(server: Arc<Server>, mutation: Arc<Mutation>) {
-    let end = match attempt(&server, &mutation).await {
-        Ok(()) => MutationEnd::Done,
-        Err(error) => match error.code {
-            // Its table is gone, and with it the record in the catalog.
-            ErrorCode::TABLE_IS_DROPPED => return server.mutations.forget(&mutation),
-            ErrorCode::QUERY_WAS_CANCELLED | ErrorCode::NO_SUCH_DATA_PART | ErrorCode::PART_IS_TEMPORARILY_LOCKED => {
-                MutationEnd::Busy
-            }
-            _ => {
-                tracing::warn!(target: "MergeTree", "{} has failed and is tried again: {error}", mutation.id);
-                MutationEnd::Failed(error)
-            }
+    let databases = &server.databases;
+    let table = databases.whereabouts(mutation.uuid);
+    let end = match &table {
+        TableWhereabouts::Here(name) => match attempt(&server, name, &mutation).await {
+            Ok(()) => MutationEnd::Done,
+            Err(error) => match error.code {
+                // Its table is gone, and with it the record in the catalog.
+                ErrorCode::TABLE_IS_DROPPED => return server.mutations.forget(&mutation),
+                ErrorCode::QUERY_WAS_CANCELLED
+                | ErrorCode::NO_SUCH_DATA_PART
+                | ErrorCode::PART_IS_TEMPORARILY_LOCKED => MutationEnd::Busy,
+                // Renamed or detached while it ran: it is looked for at the next attempt.
+                _ if databases.whereabouts(mutation.uuid) != table => MutationEnd::Busy,
+                _ => {
+                    tracing::warn!(target: "MergeTree", "{} has failed and is tried again: {error}", mutation.id);
+                    MutationEnd::Failed(error)
+                }
+            },
         },
+        TableWhereabouts::Detached => MutationEnd::Detached,
+        TableWhereabouts::Gone => return server.mutations.forget(&mutation),
     };
     server.mutations.note_end(&mutation, end);
+    // It may have been attached before that was noted.
+    if table == TableWhereabouts::Detached && databases.whereabouts(mutation.uuid) != table {
+        server.mutations.note_tables_changed();
+    }
 }
 
 /// Carries out those commands of a mutation that are not done.
-async fn attempt(server: &Arc<Server>, mutation: &Arc<Mutation>) -> Result<()> {
+async fn attempt(server: &Arc<Server>, name: &Arc<TableName>, mutation: &Arc<Mutation>) -> Result<()> {
     let Some(kept) = &mutation.kept else { return Ok(()) };
-    let name = match server.databases.whereabouts(mutation.uuid) {
-        TableWhereabouts::Here(name) => name,
-        TableWhereabouts::Detached => {
-            return Err(Error::new(ErrorCode::PART_IS_TEMPORARILY_LOCKED, "The table is detached"));
-        }
-        TableWhereabouts::Gone => return Err(Error::new(ErrorCode::TABLE_IS_DROPPED, "Table is dropped")),
-    };
     let session = session_of(server, &kept.order)?;
     let commands: Vec<AlterCommand> =
         kept.order.commands.iter().map(|text| commands_of(text)).collect::<Result<Vec<_>>>()?.concat();
@@ -210,7 +218,7 @@ async fn attempt(server: &Arc<Server>, mutation: &Arc<Mutation>) -> Result<()> {
         let is_last = at + 1 == commands.len();
         let finished = is_last.then(|| unix_s(SystemTime::now()));
         let step = MutationStep { version: kept.fence.version, finished };
-        let attempt = Attempt::of_kept(&session, &name, &context, mutation, (&kept.fence, step));
+        let attempt = Attempt::of_kept(&session, name, &context, mutation, (&kept.fence, step));
         let result = run(&attempt, command).await;
         context.count_for_process();
         result?;
@@ -233,7 +241,7 @@ fn session_of(server: &Arc<Server>, order: &MutationOrder) -> Result<Session> {
     session.database = order.database.as_str().into();
     let mut settings = Settings::clone(&session.settings);
     order.settings.iter().try_for_each(|(name, value)| settings.set(name, value))?;
-    session.settings = background_settings(&settings);
+    session.settings = background_settings(&settings).into();
     session.parameters = Arc::new(order.parameters.iter().cloned().collect());
     Ok(session)
 }

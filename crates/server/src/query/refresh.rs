@@ -3,10 +3,10 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use squall_engine::QueryContext;
-use squall_planner::{ViewPlan, plan_view_rows};
+use squall_planner::{Plan, ViewPlan, plan_view_rows};
 use squall_sql::ast::{self, SqlSecurity, SystemCommand};
 use squall_storage::{InsertLimits, Table, TableHandle, TableName};
 use squall_types::{Error, ErrorCode, Result};
@@ -16,15 +16,20 @@ use uuid::Uuid;
 use super::cascade::Cascade;
 use super::statement::table_name;
 use super::system_command::run_blocking;
-use super::{Answer, insert, planning};
+use super::{Answer, Query, insert, planning};
+use crate::background::{background_settings, sleep_until};
 use crate::refresh::{DueView, RefreshStanding, now_ms};
 use crate::server::Server;
 use crate::session::Session;
 
 /// Refreshes that run at once.
 const RUNNING_MAX: usize = 16;
-/// How often it is looked whose turn it is.
-const TICK: Duration = Duration::from_millis(50);
+/// How often one who waits looks whether they still want to.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long the next refresh is waited for at once: the clock may be set meanwhile.
+const NAP_MAX: Duration = Duration::from_secs(10);
+/// After how long views are looked up again where that has failed.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Runs SYSTEM … VIEW and VIEWS.
 ///
@@ -67,12 +72,15 @@ async fn wait(server: &Server, name: &TableName, context: &Arc<QueryContext>) ->
         }
         context.check_cancelled()?;
         // What it gives back is whether somebody was faster.
-        let _ = tokio::time::timeout(TICK, changed).await;
+        let _ = tokio::time::timeout(LOOK, changed).await;
     }
 }
 
 /// Looks which views there are.
 async fn follow(server: &Arc<Server>) -> Result<()> {
+    if server.refreshes.has_followed(&server.databases) {
+        return Ok(());
+    }
     let server = server.clone();
     run_blocking(move || server.refreshes.follow(&server.databases, now_ms())).await
 }
@@ -83,18 +91,30 @@ pub(crate) async fn refresh_in_background(server: Arc<Server>) {
     loop {
         let mut changed = pin!(server.refreshes.changed());
         changed.as_mut().enable();
+        let mut nap = None;
         if let Err(error) = follow(&server).await {
             tracing::error!(target: "RefreshTask", "The refreshable views are not looked at: {error}");
+            nap = Some(RETRY);
         }
         while running.len() < RUNNING_MAX {
-            let settings = Session::of_server(server.clone()).settings;
-            let id: Arc<str> = Uuid::new_v4().to_string().into();
-            let Some(view) = server.refreshes.due(now_ms(), || QueryContext::new(id, settings)) else { break };
+            let context = |comment| {
+                let mut settings = background_settings(&Session::of_server(server.clone()).settings);
+                settings.log_comment = comment;
+                QueryContext::new(Uuid::new_v4().to_string().into(), settings.into())
+            };
+            let Some(view) = server.refreshes.due(now_ms(), context) else { break };
             running.spawn(refresh(server.clone(), view));
+        }
+        // One that ends makes room for those whose turn has come.
+        if running.len() < RUNNING_MAX
+            && let Some(turn) = server.refreshes.next_turn_ms(now_ms())
+        {
+            let until_turn = Duration::from_millis(u64::try_from(turn - now_ms()).unwrap_or(0)).min(NAP_MAX);
+            nap = Some(nap.map_or(until_turn, |nap| nap.min(until_turn)));
         }
         tokio::select! {
             () = changed => {}
-            () = tokio::time::sleep(TICK) => {}
+            () = sleep_until(nap.map(|nap| Instant::now() + nap)) => {}
             Some(_) = running.join_next() => {}
             () = server.stopping() => break,
         }
@@ -106,7 +126,6 @@ pub(crate) async fn refresh_in_background(server: Arc<Server>) {
 async fn refresh(server: Arc<Server>, view: DueView) {
     view.context.set_cpu_share(server.background_share.clone());
     let result = fill(&server, &view).await;
-    view.context.count_for_process();
     if let Err(error) = &result {
         tracing::warn!(target: "RefreshTask", "The refresh of {} has failed: {error}", view.name);
     }
@@ -120,7 +139,7 @@ async fn refresh(server: Arc<Server>, view: DueView) {
     }
 }
 
-/// Gives a view's table the rows of its query.
+/// Gives a view's table the rows of its query, as an INSERT that is shown and logged.
 async fn fill(server: &Arc<Server>, view: &DueView) -> Result<()> {
     let definition = &view.definition;
     let own = Session::of_server(server.clone());
@@ -128,18 +147,56 @@ async fn fill(server: &Arc<Server>, view: &DueView) -> Result<()> {
         Some(SqlSecurity::None) => own,
         Some(SqlSecurity::Definer | SqlSecurity::Invoker) | None => own.acting_as(&definition.definer)?,
     };
-    let databases = &server.databases;
     let (database, table) = definition.target(&view.name.database);
     let target = TableName::new(database, table);
     let is_append = definition.refresh.as_ref().is_some_and(|refresh| refresh.append);
-    let now = databases.describe(database, table)?;
-    if is_append {
-        return write(&own, view, now.table.clone(), &now.table).await;
+    let beside = (!is_append).then(|| TableName::new(database, format!(".tmp.inner_id.{}", view.uuid)));
+    let insert = insert_of(&definition.query, beside.as_ref().unwrap_or(&target));
+    let mut query = Query::internal(&own, insert, &view.context).await?;
+    let result = match beside {
+        Some(beside) => replace(&own, view, target, beside).await,
+        None => append(&own, view, &target).await,
+    };
+    match &result {
+        Ok(()) => query.finish(),
+        Err(error) => query.fail(error),
     }
+    result
+}
+
+/// The statement that a refresh is shown as.
+fn insert_of(query: &ast::Query, target: &TableName) -> ast::Statement {
+    let mut name = ast::TableName::new(&*target.table);
+    name.database = Some(ast::Identifier::new(&*target.database));
+    ast::Statement::Insert(Box::new(ast::Insert {
+        target: ast::InsertTarget::Table(name),
+        columns: None,
+        partition_by: None,
+        settings: Vec::new(),
+        source: ast::InsertSource::Query(Box::new(query.clone())),
+    }))
+}
+
+/// Adds the rows to those that the table has. The commit records the refresh, so that it is not repeated after a crash.
+async fn append(own: &Session, view: &DueView, target: &TableName) -> Result<()> {
+    let (server, context) = (own.server.clone(), &view.context);
+    let table = server.databases.table(&target.database, &target.table)?;
+    let plan = plan_of(own, view, table.clone(), &table).await?;
+    let uuid = view.uuid;
+    let note = move || match server.refreshes.record_of_success(uuid, now_ms()) {
+        Some(record) => server.databases.refresh_note(uuid, record).map(Some),
+        None => Ok(None),
+    };
+    Cascade::of_refresh(own, &table, Box::new(note), context)?.insert_select(&plan, context).await
+}
+
+/// Fills a table beside the view's, and exchanges the two.
+async fn replace(own: &Session, view: &DueView, target: TableName, beside: TableName) -> Result<()> {
+    let databases = &own.server.databases;
+    let now = databases.describe(&target.database, &target.table)?;
     let Some(of_target) = now.definition else {
         return Err(Error::not_implemented(format!("A refresh of storage {}", now.table.engine())));
     };
-    let beside = TableName::new(database, format!(".tmp.inner_id.{}", view.uuid));
     let (of, name, same) = (databases.clone(), beside.clone(), of_target.clone());
     run_blocking(move || {
         // One that an earlier run of the server did not end.
@@ -148,7 +205,7 @@ async fn fill(server: &Arc<Server>, view: &DueView) -> Result<()> {
     })
     .await?;
     let filled = match databases.table(&beside.database, &beside.table) {
-        Ok(table) => write(&own, view, table, &now.table).await,
+        Ok(table) => write(own, view, table, &now.table).await,
         Err(error) => Err(error),
     };
     let filled = filled.and_then(|()| view.context.check_cancelled());
@@ -171,9 +228,7 @@ async fn fill(server: &Arc<Server>, view: &DueView) -> Result<()> {
 /// Inserts the rows of a view's query into a table; the rights are those of the view's own one.
 async fn write(own: &Session, view: &DueView, table: Arc<dyn Table>, target: &Arc<dyn Table>) -> Result<()> {
     let context = &view.context;
-    let of = ViewPlan { query: view.definition.query.clone(), target: Arc::new(TableHandle(table.clone())) };
-    let (plan, positions) = planning::with_planner(own, context, &of, plan_view_rows).await?;
-    insert::check_columns(own, &**target, &positions)?;
+    let plan = plan_of(own, view, table.clone(), target).await?;
     match Cascade::of(own, &table, None, context)? {
         Some(cascade) => cascade.insert_select(&plan, context).await,
         None => {
@@ -181,4 +236,13 @@ async fn write(own: &Session, view: &DueView, table: Arc<dyn Table>, target: &Ar
             own.server.engine.insert_into(&plan, insertion, context.clone())?.finished().await
         }
     }
+}
+
+/// The plan of a view's rows for a table; the rights are those of the view's own one.
+async fn plan_of(own: &Session, view: &DueView, table: Arc<dyn Table>, target: &Arc<dyn Table>) -> Result<Plan> {
+    let context = &view.context;
+    let of = ViewPlan { query: view.definition.query.clone(), target: Arc::new(TableHandle(table)) };
+    let (plan, positions) = planning::with_planner(own, context, &of, plan_view_rows).await?;
+    insert::check_columns(own, &**target, &positions)?;
+    Ok(plan)
 }

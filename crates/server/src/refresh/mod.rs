@@ -172,17 +172,58 @@ impl Refreshes {
         Ok(())
     }
 
-    /// A view whose turn it is, which runs as `context` from now on; nothing where there is none.
-    pub(crate) fn due(&self, now_ms: i64, context: impl FnOnce() -> Arc<QueryContext>) -> Option<DueView> {
+    /// Whether [`follow`](Self::follow) has nothing to look at.
+    pub(crate) fn has_followed(&self, databases: &Databases) -> bool {
+        self.seen.load(Ordering::Acquire) == databases.generation() + 1
+    }
+
+    /// There may be other views.
+    pub(crate) fn note_tables_changed(&self) {
+        self.changed.notify_waiters();
+    }
+
+    /// When it is the next view's turn, in milliseconds since 1970, unless something happens before.
+    pub(crate) fn next_turn_ms(&self, now_ms: i64) -> Option<i64> {
+        let views = self.views.lock();
+        let turn = |view: &View| match view.turn(&views, now_ms) {
+            Turn::Now => Some(now_ms),
+            Turn::At(at) => Some(at),
+            Turn::AfterOthers | Turn::Running | Turn::Stopped => None,
+        };
+        views.values().filter_map(turn).min()
+    }
+
+    /// A view whose turn it is, which runs as what `context` makes of a comment from now on; nothing where there is none.
+    pub(crate) fn due(&self, now_ms: i64, context: impl FnOnce(String) -> Arc<QueryContext>) -> Option<DueView> {
         let mut views = self.views.lock();
         let is_due = |(uuid, view): (&Uuid, &View)| (view.turn(&views, now_ms) == Turn::Now).then_some(*uuid);
         let uuid = views.iter().find_map(is_due)?;
         let view = views.get_mut(&uuid)?;
         view.turns.begin(now_ms);
-        let context = context();
+        let mut comment = format!("refresh of {}", view.name);
+        let (attempt, retries) = (view.turns.failures + 1, view.turns.retries.max);
+        if attempt > 1 {
+            let of_all = if retries < 0 { String::new() } else { format!("/{}", retries.saturating_add(1)) };
+            comment += &format!(" (attempt {attempt}{of_all})");
+        }
+        let context = context(comment);
         view.context = Some(context.clone());
         view.last.attempt_ms = Some(now_ms);
         Some(DueView { name: view.name.clone(), uuid, definition: view.definition.clone(), context })
+    }
+
+    /// What is to be kept of a refresh that is about to end well.
+    pub(crate) fn record_of_success(&self, uuid: Uuid, now_ms: i64) -> Option<RefreshRecord> {
+        let views = self.views.lock();
+        let view = views.get(&uuid)?;
+        let (began_ms, _) = view.turns.running?;
+        let mut turns = view.turns.clone();
+        turns.end(now_ms, &Ok(()), 0.0);
+        Some(RefreshRecord {
+            completed: turns.completed?,
+            succeeded: Some(began_ms.div_euclid(1000)),
+            duration_ms: Some(now_ms - began_ms),
+        })
     }
 
     /// A refresh has ended; gives what is to be kept of it.

@@ -18,6 +18,7 @@ pub use named::{NamedSessions, SessionLease};
 pub use temporary::TemporaryTables;
 
 use crate::access::{Access, Constraints, Consumer, RoleChoice, Snapshot, Usage, now_seconds, profile_settings};
+use crate::query::InputPlace;
 use crate::server::Server;
 
 /// Query parameters of one session.
@@ -44,6 +45,8 @@ pub struct Session {
     pub stand_in: Option<(&'static str, Arc<dyn Table>)>,
     /// Rows that were just inserted, which take the place of the table of their name.
     pub inserted: Option<Arc<dyn Table>>,
+    /// What the function `input` reads.
+    pub input: Option<Arc<InputPlace>>,
     /// The tables that the session made for itself.
     pub temporary_tables: TemporaryTables,
     /// Who has come in; another than `access` is of since EXECUTE AS.
@@ -77,6 +80,7 @@ impl Session {
             external_tables: None,
             stand_in: None,
             inserted: None,
+            input: None,
             temporary_tables: TemporaryTables::default(),
             plans_dictionary_source: false,
             roles: RoleChoice::Default,
@@ -100,6 +104,12 @@ impl Session {
     #[must_use]
     pub fn with_inserted(&self, rows: Arc<dyn Table>) -> Self {
         Self { inserted: Some(rows), ..self.clone() }
+    }
+
+    /// The same session, in whose queries the function `input` has what comes to this place.
+    #[must_use]
+    pub fn with_input(&self, place: Arc<InputPlace>) -> Self {
+        Self { input: Some(place), ..self.clone() }
     }
 
     /// The same session, planning the source of a dictionary.
@@ -151,6 +161,9 @@ impl Session {
     /// `UNKNOWN_USER`.
     pub fn acting_as(&self, user: &str) -> Result<Self> {
         let access = self.snapshot.access(user, &RoleChoice::Default)?;
+        if Arc::ptr_eq(&access, &self.access) {
+            return Ok(self.clone());
+        }
         let settings = access.settings.clone();
         let roles = RoleChoice::Default;
         let mut other = Self { access, settings, roles, profiles: Vec::new(), ..self.clone() };

@@ -81,7 +81,7 @@ pub(super) fn processes(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table>
             map(row.context.settings.changes().map(|(name, value)| (text(name), text(value))))
         })
         .column("current_database", "String", |row| text(&row.info.database))
-        .constant("is_internal", "UInt8", flag(false))
+        .column("is_internal", "UInt8", |row| flag(row.info.is_internal))
         .alias("ProfileEvents.Names", "Array(String)", "mapKeys(ProfileEvents)")
         .alias("ProfileEvents.Values", "Array(UInt64)", "mapValues(ProfileEvents)")
         .alias("Settings.Names", "Array(String)", "mapKeys(Settings)")

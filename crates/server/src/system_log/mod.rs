@@ -196,15 +196,6 @@ impl SystemLogs {
         if let Some((_, level)) = &logs.text_log {
             keep_text_lines(*level);
         }
-        if logs.part_log.is_some() {
-            let server = Arc::downgrade(server);
-            let note = move |event: PartEvent| {
-                if let Some(server) = server.upgrade() {
-                    server.system_logs.add_part(event);
-                }
-            };
-            store.databases.set_note_part(Box::new(note));
-        }
         if !logs.all.is_empty() {
             start("SystemLogs", keep_flushing)?;
         }

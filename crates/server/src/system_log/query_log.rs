@@ -17,7 +17,7 @@ use super::{LogContext, microseconds};
 use crate::masking::mask;
 use crate::process::{Process, ProcessInfo};
 use crate::session::ClientInfo;
-use crate::system::value::{flag, map, no_items, number, text};
+use crate::system::value::{map, no_items, number, text};
 use crate::version::{REVISION, VERSION};
 
 const SETTINGS: &str = "Map(LowCardinality(String), LowCardinality(String))";
@@ -519,7 +519,7 @@ pub(super) fn table(context: &LogContext) -> LogTable<Row> {
         .constant("transaction_id", "Tuple(UInt64, UInt64, UUID)", no_transaction)
         .constant("query_cache_usage", "Enum8('Unknown' = 0, 'None' = 1, 'Write' = 2, 'Read' = 3)", Value::Int64(1))
         .constant("asynchronous_read_counters", "Map(LowCardinality(String), UInt64)", map([]))
-        .constant("is_internal", "UInt8", flag(false))
+        .number("is_internal", "UInt8", |row| row.info().is_internal.into())
         .alias("ProfileEvents.Names", "Array(String)", "mapKeys(ProfileEvents)")
         .alias("ProfileEvents.Values", "Array(UInt64)", "mapValues(ProfileEvents)")
         .alias("Settings.Names", "Array(String)", "mapKeys(Settings)")

@@ -50,7 +50,9 @@ impl Statement {
         match self {
             Self::Query(query) => of_query(query).collect(),
             Self::Insert(insert) => match &insert.source {
-                InsertSource::Query(query) => of_query(query).chain(&insert.settings).collect(),
+                InsertSource::Query(query) | InsertSource::Input { query, .. } => {
+                    of_query(query).chain(&insert.settings).collect()
+                }
                 _ => insert.settings.iter().collect(),
             },
             Self::Explain(explain) => match explain.statement.as_deref() {

@@ -33,6 +33,15 @@ pub enum InsertTarget {
 pub enum InsertSource {
     /// `SELECT …`, `WITH …`, or a query before the INSERT.
     Query(Box<Query>),
+    /// `SELECT … FROM input('…') FORMAT name`: the query's function `input` reads data that follow in the text, or come from the client.
+    Input {
+        /// The query.
+        query: Box<Query>,
+        /// The format of the data.
+        format: Identifier,
+        /// As of `Data`.
+        offset: Written<Option<usize>>,
+    },
     /// `VALUES` or `FORMAT name`: the data follow in the text, or come from the client.
     Data {
         /// The format; `Values` for `VALUES`.

@@ -115,6 +115,17 @@ impl Writer {
                 }
                 self.query(query);
             }
+            InsertSource::Input { query, format, .. } => {
+                if insert.settings.is_empty() {
+                    self.text(" ");
+                } else {
+                    self.line();
+                }
+                self.query(query);
+                self.line();
+                self.text("FORMAT ");
+                self.format_name(format);
+            }
             InsertSource::Data { format, .. } => {
                 if insert.settings.is_empty() {
                     self.text(" ");

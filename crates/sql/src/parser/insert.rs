@@ -10,13 +10,13 @@ use crate::error::SYNTAX_ERROR;
 impl Insert {
     /// Whether the rows come as text after the statement, or from the client.
     pub fn has_inline_data(&self) -> bool {
-        matches!(self.source, InsertSource::Data { .. })
+        matches!(self.source, InsertSource::Data { .. } | InsertSource::Input { .. })
     }
 
     /// Offset of the first byte of the inline data in the text, when some follow the statement.
     pub fn inline_data_offset(&self) -> Option<usize> {
         match &self.source {
-            InsertSource::Data { offset, .. } => offset.0,
+            InsertSource::Data { offset, .. } | InsertSource::Input { offset, .. } => offset.0,
             _ => None,
         }
     }
@@ -24,7 +24,7 @@ impl Insert {
     /// The format of the inline data, `Values` for `VALUES`.
     pub fn inline_format(&self) -> Option<&str> {
         match &self.source {
-            InsertSource::Data { format, .. } => Some(&format.value),
+            InsertSource::Data { format, .. } | InsertSource::Input { format, .. } => Some(&format.value),
             _ => None,
         }
     }
@@ -67,7 +67,7 @@ impl Parser<'_> {
         }
         if let Some((items, recursive)) = with {
             match &mut source {
-                InsertSource::Query(query) => match first_select(&mut query.body) {
+                InsertSource::Query(query) | InsertSource::Input { query, .. } => match first_select(&mut query.body) {
                     Some(select) if select.with.is_empty() => {
                         select.with = items;
                         select.recursive = recursive;
@@ -139,12 +139,31 @@ impl Parser<'_> {
             return Ok(InsertSource::Watch(Box::new(self.watch()?)));
         }
         if self.at_query() {
-            return Ok(InsertSource::Query(Box::new(self.query()?)));
+            let first = self.position;
+            let mut query = Box::new(self.query()?);
+            if query.output.format.is_none() || !self.calls_input_since(first) {
+                return Ok(InsertSource::Query(query));
+            }
+            if let Some(format) = query.output.format.take() {
+                let offset = Written(self.inline_data(format.span.end as usize, true)?);
+                return Ok(InsertSource::Input { query, format, offset });
+            }
+            return Ok(InsertSource::Query(query));
         }
         for what in ["VALUES", "FORMAT", "SELECT", "WITH", "WATCH", "FROM INFILE", "SETTINGS", "PARTITION BY"] {
             self.missed(what);
         }
         self.fail("INSERT source")
+    }
+
+    /// Whether the tokens from one on have a call of the function `input`.
+    fn calls_input_since(&self, first: usize) -> bool {
+        let tokens = self.tokens.get(first..self.position).unwrap_or_default();
+        tokens.windows(2).any(|pair| {
+            let [name, open] = pair else { return false };
+            let text = || self.text.get(name.start as usize..name.end as usize).unwrap_or_default();
+            name.kind == T::Word && open.kind == T::OpenRound && text() == b"input"
+        })
     }
 
     /// Offset of the data after a format's name: after blanks and at most one line feed.

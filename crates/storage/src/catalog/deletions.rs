@@ -5,11 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
-use squall_types::Result;
 
 use super::change::Change;
 use super::part_records::schedule_deletion;
-use super::{Catalog, catalog_error};
 
 /// What the tables of inlined deletions are called, before the table's number.
 const INLINED: &str = "ducklake_inlined_delete_";
@@ -48,28 +46,6 @@ pub(crate) struct StoredDeletion {
 /// Those of the parts of each table, by their names.
 pub(crate) type StoredDeletions = HashMap<i64, HashMap<Arc<str>, StoredDeletion>>;
 
-impl Catalog {
-    /// Tells `adopt` of all deletions, where anybody else has written to the catalog since the last time. Nobody commits meanwhile.
-    ///
-    /// # Errors
-    /// Where the catalog cannot be read.
-    pub(crate) fn look_for_others(&self, adopt: impl FnOnce(&StoredDeletions)) -> Result<()> {
-        let mut state = self.state.lock();
-        let version = data_version(&state.connection).map_err(|error| catalog_error(&error))?;
-        if state.seen_version.replace(version) == Some(version) {
-            return Ok(());
-        }
-        let stored = load(&state.connection).map_err(|error| catalog_error(&error))?;
-        adopt(&stored);
-        Ok(())
-    }
-}
-
-/// A number that changes when another connection has written.
-fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.query_row("PRAGMA data_version", [], |row| row.get(0))
-}
-
 /// All deletions of the parts that there are.
 pub(super) fn load(connection: &Connection) -> rusqlite::Result<StoredDeletions> {
     let mut found = StoredDeletions::new();
@@ -96,7 +72,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<StoredDeletions>
 }
 
 /// The tables of inlined deletions, by the numbers of the tables that they are of.
-fn inlined_tables(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
+pub(super) fn inlined_tables(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
     let mut names =
         connection.prepare_cached("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ?1")?;
     let names = names.query_map(params![format!("{INLINED}%")], |row| row.get::<_, String>(0))?;

@@ -3,6 +3,7 @@
 
 mod change;
 mod deletions;
+mod foreign;
 mod from_backup;
 mod insert_records;
 mod lake_value;
@@ -37,10 +38,11 @@ use stored::{load, stored_schema};
 use table_records::{alter_table, drop_table, end_parts, insert_database, insert_table, note_altered, rename_table};
 
 pub(crate) use deletions::{NewDeletion, SeenDeletion, StoredDeletion};
+pub(crate) use foreign::{ForeignFile, LakeTable};
 pub(crate) use from_backup::{NewTable, RestoredRecords};
 pub(crate) use part_records::{ColumnStatistics, NewPart};
 pub(crate) use parts::{InsertMark, InsertedParts, PartExchange};
-pub use refreshes::RefreshRecord;
+pub use refreshes::{RefreshNote, RefreshRecord};
 use stored::StoredDatabase;
 pub(crate) use stored::{StoredPart, StoredTable};
 pub(crate) use table_records::{NewDatabase, TableAlteration};

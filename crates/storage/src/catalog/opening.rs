@@ -51,14 +51,25 @@ pub(super) fn prepare(connection: &mut Connection, data_path: &Path, disk: &dyn 
     let version = own.as_deref().and_then(|text| text.parse::<u32>().ok());
     match version.filter(|version| (1..=schema::SQUALL_VERSION).contains(version)) {
         None => Err(unknown_version("version", own.as_deref(), &format!("versions 1 to {known}"))),
-        Some(schema::SQUALL_VERSION) => Ok(()),
+        Some(schema::SQUALL_VERSION) => keep_rows_in_files(connection).map_err(failed),
         Some(version) => {
             tracing::info!(
                 "the data are of version {version} and become version {known}; servers before this one cannot open them then"
             );
-            upgrade(connection, version, disk).map_err(failed)
+            upgrade(connection, version, disk).map_err(failed)?;
+            keep_rows_in_files(connection).map_err(failed)
         }
     }
+}
+
+/// Has others who write to the lake put also few rows into files: rows in the catalog itself are nobody's here. Somebody may have said otherwise.
+fn keep_rows_in_files(connection: &Connection) -> rusqlite::Result<()> {
+    const OPTION: &str = "data_inlining_row_limit";
+    if metadata(connection, OPTION)?.is_none() {
+        let sql = "INSERT INTO ducklake_metadata (\"key\", \"value\") VALUES (?1, '0')";
+        connection.execute(sql, params![OPTION])?;
+    }
+    Ok(())
 }
 
 fn upgrade(connection: &mut Connection, from: u32, disk: &dyn Disk) -> rusqlite::Result<()> {

@@ -12,6 +12,7 @@ use super::deletions::{NewDeletion, SeenDeletion, insert_deletion};
 use super::insert_records::{forget_inserts, mark_insert};
 use super::mutations::{advance, was_killed};
 use super::part_records::{TableTotals, forget_files, insert_part, remove_part, schedule_deletion, write_totals};
+use super::refreshes::RefreshNote;
 use super::{Catalog, NewPart, State, catalog_error, commit_error};
 use crate::disk::Disk;
 use crate::mutation::MutationStep;
@@ -22,6 +23,8 @@ const REMOVED_FILES_MAX: usize = if cfg!(test) { 2 } else { 64 };
 /// An INSERT that waits for the next transaction.
 pub(super) struct PartsToCommit {
     tables: Vec<InsertedParts>,
+    /// The refresh of a view that this is.
+    refresh: Option<RefreshNote>,
     outcome: Outcome,
 }
 
@@ -74,9 +77,9 @@ impl Catalog {
     ///
     /// # Errors
     /// `TABLE_IS_DROPPED`, `NOT_ENOUGH_SPACE`; `UNKNOWN_STATUS_OF_INSERT` where it may be durable or not.
-    pub(crate) fn commit_parts(&self, tables: Vec<InsertedParts>) -> Result<()> {
+    pub(crate) fn commit_parts(&self, tables: Vec<InsertedParts>, refresh: Option<RefreshNote>) -> Result<()> {
         let outcome = Outcome::default();
-        self.queue.lock().push(PartsToCommit { tables, outcome: outcome.clone() });
+        self.queue.lock().push(PartsToCommit { tables, refresh, outcome: outcome.clone() });
         let mut state = self.state.lock();
         if let Some(outcome) = outcome.lock().take() {
             return outcome;
@@ -197,7 +200,8 @@ fn commit_group(state: &mut State, disk: &dyn Disk, waiting: Vec<PartsToCommit>)
     let mut totals: HashMap<i64, TableTotals> = HashMap::new();
     let mut inserts = Vec::with_capacity(waiting.len());
     for insert in waiting {
-        if insert.tables.iter().any(|table| !state.tables.contains_key(&table.table_id)) {
+        let mut written = insert.tables.iter().map(|table| table.table_id).chain(insert.refresh.map(|note| note.view));
+        if written.any(|table_id| !state.tables.contains_key(&table_id)) {
             *insert.outcome.lock() = Some(Err(table_is_dropped()));
             continue;
         }
@@ -228,6 +232,7 @@ fn commit_group(state: &mut State, disk: &dyn Disk, waiting: Vec<PartsToCommit>)
             }
             known.push(known_parts);
         }
+        inserts.iter().filter_map(|insert| insert.refresh).try_for_each(|note| note.write(&change.transaction))?;
         for (table_id, table) in &totals {
             change.made.push(format!("inserted_into_table:{table_id}"));
             write_totals(&change.transaction, *table_id, table)?;
@@ -242,7 +247,7 @@ fn commit_group(state: &mut State, disk: &dyn Disk, waiting: Vec<PartsToCommit>)
             state.reserve.keep();
             state.tables.extend(totals);
             let mut known = known.iter();
-            for PartsToCommit { tables, outcome } in inserts {
+            for PartsToCommit { tables, outcome, .. } in inserts {
                 for table in tables {
                     (table.publish)(known.next().map_or(&[], Vec::as_slice));
                 }

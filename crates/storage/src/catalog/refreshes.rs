@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use squall_types::Result;
 
 use super::change::commit;
@@ -20,22 +20,37 @@ pub struct RefreshRecord {
     pub duration_ms: Option<i64>,
 }
 
+/// The last refresh of a view, to be recorded with something else or alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RefreshNote {
+    /// The view's number.
+    pub(crate) view: i64,
+    pub(crate) record: RefreshRecord,
+}
+
+impl RefreshNote {
+    pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let RefreshRecord { completed, succeeded, duration_ms } = self.record;
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO squall_refresh VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![self.view, completed, succeeded, duration_ms])
+            .map(drop)
+    }
+}
+
 impl Catalog {
     /// Records the last refresh of a view.
     ///
     /// # Errors
     /// `TABLE_IS_DROPPED`, and where the catalog cannot be written.
-    pub(crate) fn note_refresh(&self, table_id: i64, record: RefreshRecord) -> Result<()> {
+    pub(crate) fn note_refresh(&self, note: &RefreshNote) -> Result<()> {
         let mut state = self.state.lock();
-        if !state.tables.contains_key(&table_id) {
+        if !state.tables.contains_key(&note.view) {
             return Err(table_is_dropped());
         }
         let noted = state.with_reserve(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            transaction.execute(
-                "INSERT OR REPLACE INTO squall_refresh VALUES (?1, ?2, ?3, ?4)",
-                params![table_id, record.completed, record.succeeded, record.duration_ms],
-            )?;
+            note.write(&transaction)?;
             commit(transaction, &*self.disk)
         });
         noted.map_err(|error| catalog_error(&error))

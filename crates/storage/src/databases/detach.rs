@@ -110,13 +110,14 @@ impl Databases {
         if self.state.load().contains_key(name) {
             return if if_not_exists { Ok(()) } else { Err(database_exists(name)) };
         }
-        let Some((name, database)) = self.detached.lock().remove_entry(name) else {
+        let Some(database) = self.detached.lock().get(name).cloned() else {
             let message = format!("Database {name} is not detached: there is nothing to attach");
             return Err(Error::new(ErrorCode::UNKNOWN_DATABASE, message));
         };
         self.change(|state| {
-            state.insert(name, database);
+            state.insert(name.into(), database);
         });
+        self.detached.lock().remove(name);
         Ok(())
     }
 

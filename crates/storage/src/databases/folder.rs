@@ -78,10 +78,10 @@ pub(super) fn refuse_parts(disk: &dyn Disk, path: &Path, data: &Path) -> Result<
 /// # Errors
 /// Where the folder or the catalog cannot be read.
 pub(super) fn put_in_order(catalog: &Catalog, data: &Path, tables: &[StoredTable]) -> Result<()> {
-    let scheduled = catalog.files_to_delete()?;
+    let (scheduled, foreign) = (catalog.files_to_delete()?, catalog.foreign_files()?);
     let known: HashMap<Uuid, &StoredTable> = tables.iter().map(|table| (table.record.uuid(), table)).collect();
     let disk = &**catalog.disk();
-    let mut order = Order { disk, data, scheduled: &scheduled, changed: BTreeSet::new() };
+    let mut order = Order { disk, data, scheduled: &scheduled, foreign: &foreign, changed: BTreeSet::new() };
     for (uuid, folder) in table_folders(disk, data)? {
         order.put_folder(&folder, known.get(&uuid).copied())?;
     }
@@ -116,6 +116,8 @@ struct Order<'a> {
     disk: &'a dyn Disk,
     data: &'a Path,
     scheduled: &'a HashSet<String>,
+    /// Files of others who write to the lake.
+    foreign: &'a HashSet<String>,
     /// Folders whose names are to be made durable.
     changed: BTreeSet<PathBuf>,
 }
@@ -137,7 +139,11 @@ impl Order<'_> {
                     remove_file(disk, &path);
                 }
                 self.changed.insert(folder.to_path_buf());
-            } else if file.name.ends_with(".parquet") && !is_listed(&file.name) && !self.remove_scheduled(&path) {
+            } else if file.name.ends_with(".parquet")
+                && !is_listed(&file.name)
+                && !self.remove_scheduled(&path)
+                && !self.is_foreign(&path)
+            {
                 self.set_aside(folder, &file.name, table)?;
             }
         }
@@ -187,8 +193,15 @@ impl Order<'_> {
     }
 
     fn is_scheduled(&self, path: &Path) -> bool {
-        let relative = path.strip_prefix(self.data).map(|path| path.to_string_lossy().into_owned());
-        relative.is_ok_and(|path| self.scheduled.contains(&path))
+        self.relative(path).is_some_and(|path| self.scheduled.contains(&path))
+    }
+
+    fn is_foreign(&self, path: &Path) -> bool {
+        self.relative(path).is_some_and(|path| self.foreign.contains(&path))
+    }
+
+    fn relative(&self, path: &Path) -> Option<String> {
+        path.strip_prefix(self.data).ok().map(|path| path.to_string_lossy().into_owned())
     }
 
     fn set_aside(&mut self, folder: &Path, file: &str, table: Option<&StoredTable>) -> Result<()> {

@@ -43,24 +43,6 @@ impl BackgroundMerge {
 }
 
 impl Databases {
-    /// Takes over what others who write to the lake have done to parts since the last time: rows that they have deleted. Waits for the disk.
-    ///
-    /// # Errors
-    /// Where the catalog cannot be read.
-    pub fn look_for_others(&self) -> Result<()> {
-        let Some(store) = &self.store else { return Ok(()) };
-        store.catalog.look_for_others(|stored| {
-            let state = self.state.load();
-            for entry in state.values().flat_map(|database| database.tables.values()) {
-                if let Some(table) = entry.parts()
-                    && let Some(stored) = stored.get(&table.table_id())
-                {
-                    table.adopt_deletions(stored);
-                }
-            }
-        })
-    }
-
     /// The merge that is worth most now, of at most so many bytes, in the tables that `is_wanted` names: one of the fullest partition that
     /// has any.
     pub fn next_merge(

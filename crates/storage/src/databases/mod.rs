@@ -8,6 +8,7 @@ mod detach;
 mod entry;
 mod folder;
 mod from_backup;
+mod lake;
 mod merges;
 mod mutations;
 mod opening;
@@ -22,8 +23,8 @@ mod store;
 mod views;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -45,6 +46,7 @@ pub use backup::{PartBackup, TableBackup};
 pub use detach::DetachedTable;
 use entry::{Database, Engine, Entry, State, database_of, find, is_made_up, put};
 pub use from_backup::{RestoreOptions, TableToRestore};
+pub use lake::AddedRows;
 pub use merges::BackgroundMerge;
 pub use mutations::TableWhereabouts;
 pub use partitions::FrozenPart;
@@ -65,6 +67,7 @@ pub struct Databases {
     state: ArcSwap<State>,
     /// How often the state was changed.
     generation: AtomicU64,
+    note_change: OnceLock<NoteChange>,
     /// Held through a DDL, so that what was checked is still so when it is published.
     ddl: Mutex<()>,
     /// `None` where nothing outlives the process.
@@ -76,6 +79,9 @@ pub struct Databases {
     detached: Mutex<BTreeMap<Arc<str>, Arc<Database>>>,
     views: ArcSwap<ViewIndex>,
 }
+
+/// Who is told that names have come to mean other tables.
+pub type NoteChange = Box<dyn Fn() + Send + Sync>;
 
 /// How databases are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -149,6 +155,7 @@ impl Databases {
         Self {
             state: ArcSwap::default(),
             generation: AtomicU64::new(0),
+            note_change: OnceLock::new(),
             ddl: Mutex::new(()),
             store,
             configured: ArcSwap::default(),
@@ -238,7 +245,7 @@ impl Databases {
             || now.iter().any(|(name, new)| !before.get(name).is_some_and(|old| Arc::ptr_eq(old, new)))
         {
             self.configured.store(Arc::new(now));
-            self.generation.fetch_add(1, Ordering::AcqRel);
+            self.count_change();
         }
         Ok(replaced)
     }
@@ -248,6 +255,12 @@ impl Databases {
         if let Some(store) = &self.store {
             store.catalog.set_note_part(note);
         }
+    }
+
+    /// Says who is told whenever [`generation`](Self::generation) has changed. It never waits.
+    pub fn set_note_change(&self, note: NoteChange) {
+        // The first one stays: there is one server.
+        let _ = self.note_change.set(note);
     }
 
     /// Says who reads dictionaries' sources while queries run.
@@ -354,7 +367,15 @@ impl Databases {
             set_metrics(&state);
         }
         self.state.store(Arc::new(state));
+        self.count_change();
+    }
+
+    /// Names mean something else from now on.
+    fn count_change(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
+        if let Some(note) = self.note_change.get() {
+            note();
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use squall_types::{Error, Result};
 use uuid::Uuid;
 
 use super::Databases;
-use super::entry::{Engine, Entry, find};
+use super::entry::{Database, Engine, Entry, find};
 use crate::identity::TableName;
 use crate::merge_tree::MergeTree;
 use crate::mutation::{MutationOrder, MutationStep, StoredMutation};
@@ -67,7 +67,7 @@ impl Databases {
         let Some(store) = &self.store else { return Ok(Vec::new()) };
         let mut by_table = store.catalog.mutations()?;
         let state = self.state.load();
-        let of_database = |database: &Arc<super::entry::Database>| {
+        let of_database = |database: &Arc<Database>| {
             let detached = database.detached.values().map(|(entry, _)| entry.clone());
             database.tables.values().cloned().chain(detached).collect::<Vec<_>>()
         };
@@ -78,17 +78,22 @@ impl Databases {
 
     /// Where the table of a number is.
     pub fn whereabouts(&self, uuid: Uuid) -> TableWhereabouts {
-        let state = self.state.load();
-        for database in state.values() {
-            if let Some(entry) = database.tables.values().find(|entry| entry.uuid() == uuid) {
-                return TableWhereabouts::Here(entry.name.clone());
-            }
-            if database.detached.values().any(|(entry, _)| entry.uuid() == uuid) {
-                return TableWhereabouts::Detached;
-            }
-        }
-        TableWhereabouts::Gone
+        let in_state = || self.state.load().values().find_map(|database| whereabouts_in(database, uuid));
+        let in_detached = || {
+            let detached = self.detached.lock();
+            let found = detached.values().any(|database| whereabouts_in(database, uuid).is_some());
+            found.then_some(TableWhereabouts::Detached)
+        };
+        // A database that is attached meanwhile is in both places, then in the first.
+        in_state().or_else(in_detached).or_else(in_state).unwrap_or(TableWhereabouts::Gone)
     }
+}
+
+fn whereabouts_in(database: &Database, uuid: Uuid) -> Option<TableWhereabouts> {
+    if let Some(entry) = database.tables.values().find(|entry| entry.uuid() == uuid) {
+        return Some(TableWhereabouts::Here(entry.name.clone()));
+    }
+    database.detached.values().any(|(entry, _)| entry.uuid() == uuid).then_some(TableWhereabouts::Detached)
 }
 
 /// The parts of a table whose mutations are kept.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Databases;
 use super::entry::{Engine, Entry};
-use crate::catalog::RefreshRecord;
+use crate::catalog::{RefreshNote, RefreshRecord};
 use crate::identity::TableName;
 
 /// A refreshable view.
@@ -50,8 +50,16 @@ impl Databases {
     /// `TABLE_IS_DROPPED`, and where the catalog cannot be written.
     pub fn note_refresh(&self, uuid: Uuid, record: RefreshRecord) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
+        store.catalog.note_refresh(&self.refresh_note(uuid, record)?)
+    }
+
+    /// What the commit of a refresh's rows records of it.
+    ///
+    /// # Errors
+    /// `TABLE_IS_DROPPED`.
+    pub fn refresh_note(&self, uuid: Uuid, record: RefreshRecord) -> Result<RefreshNote> {
         let gone = || Error::new(ErrorCode::TABLE_IS_DROPPED, "Table is dropped");
-        store.catalog.note_refresh(self.view_number(uuid).ok_or_else(gone)?, record)
+        Ok(RefreshNote { view: self.view_number(uuid).ok_or_else(gone)?, record })
     }
 
     fn view_number(&self, uuid: Uuid) -> Option<i64> {

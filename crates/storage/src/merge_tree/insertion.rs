@@ -16,7 +16,7 @@ use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
 use super::partition::{self, PartitionRows};
-use crate::catalog::{ColumnStatistics, InsertMark, InsertedParts, NewPart};
+use crate::catalog::{ColumnStatistics, ForeignFile, InsertMark, InsertedParts, NewPart, RefreshNote};
 use crate::evaluate::evaluate;
 use crate::identity::TableName;
 use crate::insert_id::InsertId;
@@ -116,7 +116,7 @@ impl Insertion for MergeTreeInsertion {
     }
 
     fn commit(&self) -> Result<()> {
-        self.prepare()?.map_or(Ok(()), |prepared| PreparedParts::commit(vec![prepared]))
+        self.prepare()?.map_or(Ok(()), |prepared| PreparedParts::commit(vec![prepared], None))
     }
 
     fn prepare(&self) -> Result<Option<PreparedParts>> {
@@ -147,8 +147,9 @@ pub struct PreparedParts {
 }
 
 impl PreparedParts {
-    /// Makes the parts visible, all or none, but for those that an INSERT has brought that is known already.
-    pub(crate) fn commit(prepared: Vec<Self>) -> Result<()> {
+    /// Makes the parts visible, all or none, but for those that an INSERT has brought that is known already. With them the refresh of a view is
+    /// recorded; where there are none, nothing is.
+    pub(crate) fn commit(prepared: Vec<Self>, refresh: Option<RefreshNote>) -> Result<()> {
         let with_parts = prepared.iter().filter(|prepared| !prepared.parts.is_empty());
         let tables: Vec<InsertedParts> = with_parts
             .map(|Self { table, parts, mark }| {
@@ -167,10 +168,25 @@ impl PreparedParts {
             })
             .collect();
         let Some(first) = prepared.first().filter(|_| !tables.is_empty()) else { return Ok(()) };
-        first.table.catalog.commit_parts(tables).inspect_err(|error| {
+        first.table.catalog.commit_parts(tables, refresh).inspect_err(|error| {
             if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {
                 // The catalog may list them after all: the next start finds out.
                 prepared.iter().flat_map(|prepared| &prepared.parts).for_each(|part| part.keep_in_doubt());
+            }
+        })
+    }
+}
+
+impl PreparedParts {
+    /// Makes the parts visible in the place of files of another writer, with all else that others have done to the table; `false`, and nothing
+    /// has changed, where the files are others by now.
+    pub(crate) fn take_over(self, foreign: &[ForeignFile]) -> Result<bool> {
+        let Self { table, parts, .. } = &self;
+        let recorded: Vec<NewPart> = parts.iter().map(|part| new_part(part)).collect();
+        let taken = table.catalog.take_over(table.table_id, foreign, &recorded, |now| table.follow_lake(now, parts));
+        taken.inspect_err(|error| {
+            if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {
+                parts.iter().for_each(|part| part.keep_in_doubt());
             }
         })
     }

@@ -111,6 +111,7 @@ pub use backup::PartSource;
 pub(crate) use backup::{CopiedParts, PartsNow};
 pub(crate) use detached::{DETACHING, free_name};
 pub use detached::{DetachedPart, PartSelection};
+pub use foreign::ForeignRows;
 pub use insertion::PreparedParts;
 pub(crate) use merge::NextMerge;
 pub use merge::{MergeProgress, MergeType, MergeablePart};

@@ -56,7 +56,7 @@ impl Form {
             let _ = write!(key, "\0{name}={value}");
         }
         let mut session = session.clone();
-        (session.external_tables, session.inserted, session.stand_in) = Default::default();
+        (session.external_tables, session.inserted, session.stand_in, session.input) = Default::default();
         let (database, table) = name;
         let (parsed, statement) = (parsed.clone(), parsed.statement.clone());
         Self { key: key.into(), parsed, statement, database, table, format, session }
