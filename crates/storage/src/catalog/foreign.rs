@@ -123,7 +123,8 @@ impl Catalog {
         }
     }
 
-    /// The files of other writers, also those whose rows have been taken over, as earlier snapshots have them: named from the folder of data on.
+    /// The files of other writers, and those that others have taken out of tables, as earlier snapshots have them: named from the folder of data
+    /// on.
     ///
     /// # Errors
     /// Where the catalog cannot be read.
@@ -132,9 +133,9 @@ impl Catalog {
         let paths = || {
             let mut query = state.connection.prepare(
                 "SELECT t.path || f.path FROM ducklake_data_file f JOIN ducklake_table t USING (table_id)
-                 LEFT JOIN squall_part p USING (data_file_id) WHERE p.data_file_id IS NULL AND f.path_is_relative
+                 LEFT JOIN squall_part p USING (data_file_id) WHERE (p.data_file_id IS NULL OR f.end_snapshot IS NOT NULL) AND f.path_is_relative
                  UNION SELECT t.path || d.path FROM ducklake_delete_file d JOIN ducklake_table t USING (table_id)
-                 LEFT JOIN squall_part p USING (data_file_id) WHERE p.data_file_id IS NULL AND d.path_is_relative",
+                 LEFT JOIN squall_part p USING (data_file_id) WHERE (p.data_file_id IS NULL OR d.end_snapshot IS NOT NULL) AND d.path_is_relative",
             )?;
             query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()
         };
