@@ -161,8 +161,9 @@ impl Parser<'_> {
         let tokens = self.tokens.get(first..self.position).unwrap_or_default();
         tokens.windows(2).any(|pair| {
             let [name, open] = pair else { return false };
-            let text = || self.text.get(name.start as usize..name.end as usize).unwrap_or_default();
-            name.kind == T::Word && open.kind == T::OpenRound && text() == b"input"
+            let text = self.text.get(name.start as usize..name.end as usize).unwrap_or_default();
+            let is_name = matches!(name.kind, T::Word | T::QuotedIdentifier);
+            is_name && open.kind == T::OpenRound && matches!(text, b"input" | b"`input`" | b"\"input\"")
         })
     }
 
