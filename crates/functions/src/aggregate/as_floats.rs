@@ -1,5 +1,5 @@
-//! Aggregate functions that compute with floats, over arguments of types whose values are not held as such: decimals and integers
-//! past 64 bits. Their rows become floats on the way in.
+//! Aggregate functions over arguments of types that they take for others: decimals and integers past 64 bits for floats, truth
+//! values for their numbers. Rows are cast on the way in.
 
 use std::sync::Arc;
 
@@ -9,44 +9,59 @@ use super::adapted::{Adapted, Adapter};
 use super::family::Call;
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 
+/// What settles a function's types.
+type Resolve = fn(&Call<'_>) -> Result<Arc<dyn AggregateFunction>>;
+
 /// Whether a type is turned into floats here.
 fn is_wide(data_type: &DataType) -> bool {
     data_type.is_decimal() || data_type.is_wide_integer()
 }
 
 /// The function that `resolve` gives for floats in place of decimals and wide integers; `None` where there are none among the arguments.
-pub(super) fn resolve(
+pub(super) fn resolve(call: &Call<'_>, resolve: Resolve) -> Result<Option<Arc<dyn AggregateFunction>>> {
+    resolve_as(call, resolve, |argument| is_wide(argument).then_some(DataType::Float64))
+}
+
+/// The function that `resolve` gives for `UInt8` in place of `Bool`; `None` where there is none among the arguments.
+pub(super) fn resolve_truths(call: &Call<'_>, resolve: Resolve) -> Result<Option<Arc<dyn AggregateFunction>>> {
+    resolve_as(call, resolve, |argument| (*argument == DataType::Bool).then_some(DataType::UInt8))
+}
+
+fn resolve_as(
     call: &Call<'_>,
-    resolve: fn(&Call<'_>) -> Result<Arc<dyn AggregateFunction>>,
+    resolve: Resolve,
+    other: fn(&DataType) -> Option<DataType>,
 ) -> Result<Option<Arc<dyn AggregateFunction>>> {
-    if !call.arguments.iter().any(is_wide) {
+    if call.arguments.iter().all(|argument| other(argument).is_none()) {
         return Ok(None);
     }
-    let float = |argument: &DataType| if is_wide(argument) { DataType::Float64 } else { argument.clone() };
-    let arguments: Vec<DataType> = call.arguments.iter().map(float).collect();
-    let function = resolve(&Call { arguments: &arguments, ..*call })?;
-    Ok(Some(Arc::new(AsFloats { function })))
+    let types: Arc<[DataType]> =
+        call.arguments.iter().map(|argument| other(argument).unwrap_or_else(|| argument.clone())).collect();
+    let function = resolve(&Call { arguments: &types, ..*call })?;
+    Ok(Some(Arc::new(AsOthers { function, types })))
 }
 
 #[derive(Debug)]
-struct AsFloats {
+struct AsOthers {
     function: Arc<dyn AggregateFunction>,
+    /// What the arguments are cast to.
+    types: Arc<[DataType]>,
 }
 
-impl AggregateFunction for AsFloats {
+impl AggregateFunction for AsOthers {
     fn return_type(&self) -> &DataType {
         self.function.return_type()
     }
 
     fn accumulator(&self) -> Box<dyn Accumulator> {
-        Adapted::boxed(self.function.accumulator(), ToFloats)
+        Adapted::boxed(self.function.accumulator(), ToTypes(self.types.clone()))
     }
 }
 
-#[derive(Clone, Copy)]
-struct ToFloats;
+#[derive(Clone)]
+struct ToTypes(Arc<[DataType]>);
 
-impl Adapter for ToFloats {
+impl Adapter for ToTypes {
     fn update(
         &self,
         nested: &mut dyn Accumulator,
@@ -56,11 +71,7 @@ impl Adapter for ToFloats {
         rows: usize,
     ) -> Result<()> {
         let options = CastOptions::default();
-        let float = |column: &Column| match is_wide(column.data_type()) {
-            true => cast(column, &DataType::Float64, &options),
-            false => Ok(column.clone()),
-        };
-        let arguments = arguments.iter().map(float).collect::<Result<Vec<_>>>()?;
-        nested.update(group_ids, groups, &arguments, rows)
+        let arguments = arguments.iter().zip(self.0.iter()).map(|(column, to)| cast(column, to, &options));
+        nested.update(group_ids, groups, &arguments.collect::<Result<Vec<_>>>()?, rows)
     }
 }

@@ -8,7 +8,7 @@ use crate::accumulator::AggregateFunction;
 use crate::registry::own_name;
 
 use super::{
-    analysis_of_variance, any, any_heavy, arg_min_max, average, average_weighted, bits, contingency, count, covariance,
+    analysis_of_variance, any, as_floats, any_heavy, arg_min_max, average, average_weighted, bits, contingency, count, covariance,
     delta_sum, distinct_paths, entropy, flame_graph, funnel, gini, group_array, group_array_insert_at,
     group_array_intersect, group_array_moving, group_array_pick, group_bitmap, group_concat, group_uniq_array,
     histogram, hyper_log_log, information_value, intervals, json_patch, k_means, kahan, largest_triangle,
@@ -129,6 +129,8 @@ pub(super) enum Nulls {
     Skipped,
     /// Rows with a NULL are skipped; a number of values that is 0 where no row was left.
     Counted,
+    /// Rows with a NULL are skipped; what the function says of no rows is its result where no row was left.
+    PassedOver,
     /// The function sees the NULLs itself.
     Handled,
 }
@@ -141,6 +143,8 @@ pub(super) struct Family {
     pub ignores_order: bool,
     /// Whether it looks into the server itself.
     pub is_introspection: bool,
+    /// Whether it computes with floats, so that decimals and wide integers are taken as such.
+    pub takes_floats: bool,
     /// The function that puts together its results over parts of the rows: the sum of counts.
     pub merged_by: Option<&'static str>,
     pub resolve: fn(&Call<'_>) -> Result<Arc<dyn AggregateFunction>>,
@@ -157,9 +161,29 @@ impl Family {
         self
     }
 
+    const fn takes_floats(mut self) -> Self {
+        self.takes_floats = true;
+        self
+    }
+
     const fn looks_inside(mut self) -> Self {
         self.is_introspection = true;
         self
+    }
+
+    /// The function for these arguments, without `Nullable` where the family does not see NULLs. One that does not know truth values
+    /// takes them as numbers.
+    pub fn settle(&self, parameters: &[Value], arguments: &[DataType]) -> Result<Arc<dyn AggregateFunction>> {
+        let call = Call { name: self.name, parameters, arguments };
+        if self.takes_floats
+            && let Some(function) = as_floats::resolve(&call, self.resolve)?
+        {
+            return Ok(function);
+        }
+        (self.resolve)(&call).or_else(|error| match as_floats::resolve_truths(&call, self.resolve) {
+            Ok(Some(function)) => Ok(function),
+            _ => Err(error),
+        })
     }
 
     /// The function of this name, of an alias of it, or of its name in another case where that is allowed.
@@ -174,7 +198,7 @@ const fn family(
     nulls: Nulls,
     resolve: fn(&Call<'_>) -> Result<Arc<dyn AggregateFunction>>,
 ) -> Family {
-    Family { name, nulls, resolve, ignores_order: false, is_introspection: false, merged_by: None }
+    Family { name, nulls, resolve, ignores_order: false, is_introspection: false, takes_floats: false, merged_by: None }
 }
 
 /// Every function.
@@ -193,20 +217,20 @@ pub(super) const FAMILIES: &[Family] = &[
     family("argMax", Nulls::Skipped, arg_min_max::resolve),
     family("argMin", Nulls::Skipped, arg_min_max::resolve),
     family("avg", Nulls::Skipped, average::resolve).ignores_order(),
-    family("avgWeighted", Nulls::Skipped, average_weighted::resolve),
-    family("boundingRatio", Nulls::Skipped, delta_sum::resolve_bounding_ratio),
+    family("avgWeighted", Nulls::Skipped, average_weighted::resolve).takes_floats(),
+    family("boundingRatio", Nulls::Skipped, delta_sum::resolve_bounding_ratio).takes_floats(),
     family("categoricalInformationValue", Nulls::Skipped, information_value::resolve).ignores_order(),
     family("contingency", Nulls::Skipped, contingency::resolve),
     family("corr", Nulls::Skipped, covariance::resolve),
     family("corrMatrix", Nulls::Skipped, moment_matrix::resolve),
-    family("corrStable", Nulls::Skipped, welford::resolve_pair),
+    family("corrStable", Nulls::Skipped, welford::resolve_pair).takes_floats(),
     family("count", Nulls::Handled, count::resolve).ignores_order().merged_by("sum"),
     family("covarPop", Nulls::Skipped, covariance::resolve),
     family("covarPopMatrix", Nulls::Skipped, moment_matrix::resolve),
-    family("covarPopStable", Nulls::Skipped, welford::resolve_pair),
+    family("covarPopStable", Nulls::Skipped, welford::resolve_pair).takes_floats(),
     family("covarSamp", Nulls::Skipped, covariance::resolve),
     family("covarSampMatrix", Nulls::Skipped, moment_matrix::resolve),
-    family("covarSampStable", Nulls::Skipped, welford::resolve_pair),
+    family("covarSampStable", Nulls::Skipped, welford::resolve_pair).takes_floats(),
     family("cramersV", Nulls::Skipped, contingency::resolve),
     family("cramersVBiasCorrected", Nulls::Skipped, contingency::resolve),
     family("deltaSum", Nulls::Skipped, delta_sum::resolve),
@@ -215,13 +239,13 @@ pub(super) const FAMILIES: &[Family] = &[
     family("distinctJSONPaths", Nulls::Handled, distinct_paths::resolve).ignores_order(),
     family("distinctJSONPathsAndTypes", Nulls::Handled, distinct_paths::resolve).ignores_order(),
     family("entropy", Nulls::Skipped, entropy::resolve),
-    family("exponentialMovingAverage", Nulls::Skipped, moving_average::resolve),
+    family("exponentialMovingAverage", Nulls::Skipped, moving_average::resolve).takes_floats(),
     family("exponentialTimeDecayedAvg", Nulls::Skipped, time_decayed::resolve),
     family("exponentialTimeDecayedCount", Nulls::Skipped, time_decayed::resolve),
     family("exponentialTimeDecayedMax", Nulls::Skipped, time_decayed::resolve),
     family("exponentialTimeDecayedSum", Nulls::Skipped, time_decayed::resolve),
     family("flameGraph", Nulls::Skipped, flame_graph::resolve).looks_inside(),
-    family("gini", Nulls::Skipped, gini::resolve),
+    family("gini", Nulls::Skipped, gini::resolve).takes_floats(),
     family("groupArray", Nulls::Skipped, group_array::resolve),
     family("groupArrayInsertAt", Nulls::Skipped, group_array_insert_at::resolve),
     family("groupArrayIntersect", Nulls::Skipped, group_array_intersect::resolve),
@@ -241,18 +265,18 @@ pub(super) const FAMILIES: &[Family] = &[
     family("groupConcat", Nulls::Skipped, group_concat::resolve),
     family("groupUniqArray", Nulls::Skipped, group_uniq_array::resolve),
     family("hierarchicalKMeans", Nulls::Skipped, k_means::resolve),
-    family("histogram", Nulls::Skipped, histogram::resolve),
+    family("histogram", Nulls::Skipped, histogram::resolve).takes_floats(),
     family("intervalLengthSum", Nulls::Skipped, intervals::resolve_length).ignores_order(),
     family("kolmogorovSmirnovTest", Nulls::Skipped, rank_tests::resolve_kolmogorov_smirnov),
     family("kurtPop", Nulls::Skipped, shape::resolve),
     family("kurtSamp", Nulls::Skipped, shape::resolve),
-    family("largestTriangleThreeBuckets", Nulls::Skipped, largest_triangle::resolve),
+    family("largestTriangleThreeBuckets", Nulls::Skipped, largest_triangle::resolve).takes_floats(),
     family("mannWhitneyUTest", Nulls::Skipped, rank_tests::resolve_mann_whitney),
     family("max", Nulls::Skipped, min_max::resolve).ignores_order().merged_by("max"),
     family("maxIntersections", Nulls::Skipped, intervals::resolve_most),
     family("maxIntersectionsPosition", Nulls::Skipped, intervals::resolve_most),
     family("maxMappedArrays", Nulls::Skipped, mapped_arrays::resolve),
-    family("meanZTest", Nulls::Skipped, mean_tests::resolve_z),
+    family("meanZTest", Nulls::Skipped, mean_tests::resolve_z).takes_floats(),
     family("mergedJSONPatch", Nulls::Skipped, json_patch::resolve),
     family("min", Nulls::Skipped, min_max::resolve).ignores_order().merged_by("min"),
     family("minMappedArrays", Nulls::Skipped, mapped_arrays::resolve),
@@ -263,7 +287,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("quantileBFloat16", Nulls::Skipped, sketched::resolve).ignores_order(),
     family("quantileBFloat16Weighted", Nulls::Skipped, sketched::resolve).ignores_order(),
     family("quantileDD", Nulls::Skipped, sketched::resolve),
-    family("quantileDeterministic", Nulls::Skipped, sketched::resolve),
+    family("quantileDeterministic", Nulls::Skipped, sketched::resolve).takes_floats(),
     family("quantileExact", Nulls::Skipped, quantile::resolve).ignores_order(),
     family("quantileExactExclusive", Nulls::Skipped, quantile::resolve).ignores_order(),
     family("quantileExactHigh", Nulls::Skipped, quantile::resolve).ignores_order(),
@@ -282,7 +306,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("quantilesBFloat16", Nulls::Skipped, sketched::resolve).ignores_order(),
     family("quantilesBFloat16Weighted", Nulls::Skipped, sketched::resolve).ignores_order(),
     family("quantilesDD", Nulls::Skipped, sketched::resolve),
-    family("quantilesDeterministic", Nulls::Skipped, sketched::resolve),
+    family("quantilesDeterministic", Nulls::Skipped, sketched::resolve).takes_floats(),
     family("quantilesExact", Nulls::Skipped, quantile::resolve).ignores_order(),
     family("quantilesExactExclusive", Nulls::Skipped, quantile::resolve).ignores_order(),
     family("quantilesExactHigh", Nulls::Skipped, quantile::resolve).ignores_order(),
@@ -297,7 +321,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("quantilesTDigestWeighted", Nulls::Skipped, sketched::resolve),
     family("quantilesTiming", Nulls::Skipped, sketched::resolve).ignores_order(),
     family("quantilesTimingWeighted", Nulls::Skipped, sketched::resolve).ignores_order(),
-    family("rankCorr", Nulls::Skipped, rank_tests::resolve_correlation),
+    family("rankCorr", Nulls::Skipped, rank_tests::resolve_correlation).takes_floats(),
     family("regr_avgx", Nulls::Skipped, regression::resolve),
     family("regr_avgy", Nulls::Skipped, regression::resolve),
     family("regr_count", Nulls::Counted, regression::resolve),
@@ -312,21 +336,21 @@ pub(super) const FAMILIES: &[Family] = &[
     family("sequenceMatch", Nulls::Skipped, sequence::resolve),
     family("sequenceMatchEvents", Nulls::Skipped, sequence::resolve),
     family("sequenceNextNode", Nulls::Handled, next_node::resolve),
-    family("simpleLinearRegression", Nulls::Skipped, regression::resolve_simple),
+    family("simpleLinearRegression", Nulls::Skipped, regression::resolve_simple).takes_floats(),
     family("singleValueOrNull", Nulls::Skipped, any_heavy::resolve_single).ignores_order(),
     family("skewPop", Nulls::Skipped, shape::resolve),
     family("skewSamp", Nulls::Skipped, shape::resolve),
     family("sparkbar", Nulls::Skipped, sparkbar::resolve),
     family("stddevPop", Nulls::Skipped, variance::resolve),
-    family("stddevPopStable", Nulls::Skipped, welford::resolve),
+    family("stddevPopStable", Nulls::Skipped, welford::resolve).takes_floats(),
     family("stddevSamp", Nulls::Skipped, variance::resolve),
-    family("stddevSampStable", Nulls::Skipped, welford::resolve),
+    family("stddevSampStable", Nulls::Skipped, welford::resolve).takes_floats(),
     family("stochasticLinearRegression", Nulls::Skipped, stochastic::resolve),
     family("stochasticLogisticRegression", Nulls::Skipped, stochastic::resolve),
-    family("studentTTest", Nulls::Skipped, mean_tests::resolve_t),
+    family("studentTTest", Nulls::Skipped, mean_tests::resolve_t).takes_floats(),
     family("studentTTestOneSample", Nulls::Skipped, mean_tests::resolve_t),
     family("sum", Nulls::Skipped, sum::resolve).ignores_order().merged_by("sum"),
-    family("sumCount", Nulls::Skipped, sum_count::resolve_count).ignores_order(),
+    family("sumCount", Nulls::PassedOver, sum_count::resolve_count).ignores_order(),
     family("sumKahan", Nulls::Skipped, kahan::resolve),
     family("sumMapFiltered", Nulls::Skipped, mapped_arrays::resolve),
     family("sumMapFilteredWithOverflow", Nulls::Skipped, mapped_arrays::resolve),
@@ -367,10 +391,10 @@ pub(super) const FAMILIES: &[Family] = &[
     family("uniqHLL12", Nulls::Counted, hyper_log_log::resolve).ignores_order(),
     family("uniqUpTo", Nulls::Counted, uniq_up_to::resolve).ignores_order(),
     family("varPop", Nulls::Skipped, variance::resolve),
-    family("varPopStable", Nulls::Skipped, welford::resolve),
+    family("varPopStable", Nulls::Skipped, welford::resolve).takes_floats(),
     family("varSamp", Nulls::Skipped, variance::resolve),
-    family("varSampStable", Nulls::Skipped, welford::resolve),
-    family("welchTTest", Nulls::Skipped, mean_tests::resolve_t),
+    family("varSampStable", Nulls::Skipped, welford::resolve).takes_floats(),
+    family("welchTTest", Nulls::Skipped, mean_tests::resolve_t).takes_floats(),
     family("windowFunnel", Nulls::Skipped, funnel::resolve),
 ];
 

@@ -103,7 +103,7 @@ impl<T: Number> StateFunction for Gini<T> {
                 let before = at as f64 + 1.0;
                 (pair[1] - pair[0]) * before * (count - before)
             });
-            results.push(if total > 0.0 { steps.sum::<f64>() / (count * total) } else { f64::NAN });
+            results.push(if total > 0.0 && count > 1.0 { steps.sum::<f64>() / (count * total) } else { f64::NAN });
         }
         Ok(Column::from_primitive::<Float64Type>(DataType::Float64, results))
     }

@@ -99,6 +99,7 @@ mod variance;
 mod weighted_values;
 mod welford;
 mod wide;
+mod wide_quantile;
 
 use std::sync::Arc;
 
@@ -107,7 +108,7 @@ use squall_types::{AggregateType, DataType, Error, ErrorCode, Result, SimpleAggr
 use crate::accumulator::AggregateFunction;
 use crate::registry::{own_name, unknown_function};
 use combinator::Combinator;
-use family::{Call, Family, Nulls};
+use family::{Family, Nulls};
 
 /// How many combinators a name may have.
 const COMBINATORS_MAX: usize = 8;
@@ -408,12 +409,12 @@ fn mapped_arrays(name: &str, nested: &str, arguments: &[DataType]) -> Result<&'s
 
 fn settle_family(family: &Family, parameters: &[Value], arguments: &[DataType]) -> Result<Arc<dyn AggregateFunction>> {
     if family.nulls == Nulls::Handled || !arguments.iter().any(DataType::is_nullable) {
-        return (family.resolve)(&Call { name: family.name, parameters, arguments });
+        return family.settle(parameters, arguments);
     }
     if arguments.iter().any(|argument| *argument.inner() == DataType::Nothing) {
         return Ok(Arc::new(nothing::Nothing::new(family.nulls == Nulls::Counted)));
     }
     let inner: Vec<DataType> = arguments.iter().map(DataType::remove_nullable).collect();
-    let function = (family.resolve)(&Call { name: family.name, parameters, arguments: &inner })?;
+    let function = family.settle(parameters, &inner)?;
     Ok(Arc::new(combinator::SkipNulls::new(function, family.nulls, arguments.len())))
 }

@@ -21,6 +21,7 @@ use super::pcg::Pcg;
 use super::ranks::{FEW, Ranks};
 use super::state_bytes::{Raw, put_string, put_varint, take_count, take_string};
 use super::value_list::ValueList;
+use super::wide_quantile;
 
 /// How a level becomes a value of the sorted ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +56,19 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
             ErrorCode::BAD_ARGUMENTS,
             "QuantileExactExclusive cannot interpolate for the percentiles 1 and 0",
         ));
+    }
+    let wide = match (kind, call.arguments) {
+        (Kind::Sampled, [argument]) if argument.is_decimal() => Some((argument, wide_quantile::Rule::Sampled)),
+        (Kind::High | Kind::Low, [argument]) if argument.is_wide_integer() => return Err(call.illegal_type(argument)),
+        (Kind::Exact | Kind::High, [argument]) => Some((argument, wide_quantile::Rule::Exact)),
+        (Kind::Low, [argument]) => Some((argument, wide_quantile::Rule::Low)),
+        _ => None,
+    };
+    if let Some((argument, rule)) = wide.filter(|(argument, _)| argument.is_decimal() || argument.is_wide_integer())
+        && let Some(function) =
+            wide_quantile::resolve(argument, rule, &Levels::new(levels.clone(), argument.clone(), many))
+    {
+        return Ok(function);
     }
     if call.arguments.iter().any(DataType::is_wide_integer)
         && let Some(function) = super::as_floats::resolve(call, resolve)?
@@ -101,7 +115,7 @@ fn column_of<T: Number>(arguments: &[Column]) -> Result<&[T::Native]> {
 }
 
 /// Values in a reservoir.
-const SAMPLE_MAX: usize = 8192;
+pub(super) const SAMPLE_MAX: usize = 8192;
 
 #[derive(Debug)]
 struct Sampled<T> {
@@ -112,21 +126,21 @@ struct Sampled<T> {
 /// A uniform sample of `total` values.
 #[derive(Clone, Debug)]
 pub(super) struct Reservoir<V> {
-    sample: Vec<V>,
-    total: u64,
-    random: Pcg,
+    pub sample: Vec<V>,
+    pub total: u64,
+    pub random: Pcg,
 }
 
 impl<V: Copy> Reservoir<V> {
     /// What the random numbers begin with: the same for the same values, so that results repeat.
     const BEGIN: u64 = 123_456;
 
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { sample: Vec::new(), total: 0, random: Pcg::new(Self::BEGIN) }
     }
 
     #[inline]
-    fn add(&mut self, value: V) {
+    pub fn add(&mut self, value: V) {
         self.total += 1;
         if self.sample.len() < SAMPLE_MAX {
             self.sample.push(value);
@@ -138,7 +152,7 @@ impl<V: Copy> Reservoir<V> {
         }
     }
 
-    fn merge(&mut self, mut other: Self) {
+    pub fn merge(&mut self, mut other: Self) {
         if other.total > SAMPLE_MAX as u64 && self.total <= SAMPLE_MAX as u64 {
             std::mem::swap(&mut self.sample, &mut other.sample);
             std::mem::swap(&mut self.total, &mut other.total);

@@ -13,7 +13,9 @@ use super::grouped::{self, StateFunction};
 use super::levels::{Levels, levels};
 use super::ordered::Numbers;
 use super::row_hash::number_bits;
-use super::{bfloat16, dd_sketch, deterministic, gk_summary, prometheus_histogram, t_digest, timing, weighted_values};
+use super::{
+    bfloat16, dd_sketch, deterministic, gk_summary, prometheus_histogram, t_digest, timing, weighted_values, wide_quantile,
+};
 
 /// What is kept of the values of a group. Values are given and returned as [`Numbers`] rank them.
 pub(super) trait Sketch: Debug + Send + Sync + 'static {
@@ -75,7 +77,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
         Second::None => call.argument()?,
         _ => call.two_arguments()?.0,
     };
-    if let (Second::Weight, [_, weight]) = (second, call.arguments)
+    if let (Second::Weight | Second::Integer, [_, weight]) = (second, call.arguments)
         && !weight.is_unsigned_integer()
     {
         return Err(Error::new(
@@ -87,14 +89,33 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
         ));
     }
     let is_time = argument.is_date_or_time();
+    let rule = match kind {
+        "ExactWeighted" => Some(weighted_values::Rule::Exact),
+        "InterpolatedWeighted" => Some(weighted_values::Rule::Middles),
+        "ExactWeightedInterpolated" => Some(weighted_values::Rule::Positions),
+        _ => None,
+    };
+    if argument.is_wide_integer() && kind == "ExactWeightedInterpolated" {
+        return Ok(super::as_floats::resolve(call, resolve)?.ok_or_else(|| call.illegal_type(argument))?);
+    }
+    if let Some(rule) = rule.filter(|_| argument.is_decimal() || argument.is_wide_integer())
+        && let Some(function) = wide_quantile::resolve(
+            argument,
+            wide_quantile::Rule::Weighted(rule),
+            &Levels::new(levels.clone(), argument.clone(), many),
+        )
+    {
+        return Ok(function);
+    }
     let fits = match kind {
         "PrometheusHistogram" => call.arguments.iter().all(DataType::is_number) && argument.is_float(),
-        _ => argument.is_number() || is_time,
+        "GK" => argument.is_number() || is_time || argument.is_decimal(),
+        _ => argument.is_number() || is_time || rule.is_some() && argument.is_decimal(),
     };
     let numbers = Numbers::of(argument).filter(|_| fits).ok_or_else(|| call.illegal_type(argument))?;
     let item = match kind {
         "Timing" | "TimingWeighted" => DataType::Float32,
-        _ if is_time => argument.clone(),
+        _ if is_time || argument.is_decimal() => argument.clone(),
         "TDigest" | "TDigestWeighted" => DataType::Float32,
         "GK" | "ExactWeighted" | "InterpolatedWeighted" => argument.clone(),
         _ => DataType::Float64,

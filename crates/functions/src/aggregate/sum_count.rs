@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::types::UInt64Type;
-use arrow_array::{ArrowNativeTypeOp, ArrowPrimitiveType, StructArray};
+use arrow_array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, PrimitiveArray, StructArray};
 use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::AggregateFunction;
@@ -13,10 +13,14 @@ use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::number::{Number, with_number};
 use super::state_bytes::{Raw, put_varint, take_varint};
+use super::wide;
 
 pub(super) fn resolve_count(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let argument = call.argument()?;
+    if let Some(function) = wide::sum_count(argument) {
+        return Ok(function);
+    }
     let total = match argument {
         number if number.is_unsigned_integer() => DataType::UInt64,
         number if number.is_signed_integer() => DataType::Int64,
@@ -79,20 +83,22 @@ impl<T: Number> StateFunction for SumCount<T> {
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
-        let DataType::Tuple(elements) = &self.return_type else { return Err(Error::logical("sumCount is a tuple")) };
-        let total = elements.first().map(|element| element.data_type.clone()).unwrap_or(DataType::Nothing);
         let (totals, counts): (Vec<_>, Vec<_>) = states.into_iter().unzip();
-        let totals = Column::from_primitive::<T::Total>(total, totals).to_array()?;
-        let counts = Column::from_primitive::<UInt64Type>(DataType::UInt64, counts).to_array()?;
-        let array = StructArray::try_new(self.return_type.arrow_fields(), vec![totals, counts], None)?;
-        Ok(Column::new(self.return_type.clone(), Arc::new(array)))
+        totals_and_counts(&self.return_type, Arc::new(PrimitiveArray::<T::Total>::from_iter_values(totals)), counts)
     }
+}
+
+/// The tuples of `sumCount`.
+pub(super) fn totals_and_counts(return_type: &DataType, totals: ArrayRef, counts: Vec<u64>) -> Result<Column> {
+    let counts = Column::from_primitive::<UInt64Type>(DataType::UInt64, counts).to_array()?;
+    let array = StructArray::try_new(return_type.arrow_fields(), vec![totals, counts], None)?;
+    Ok(Column::new(return_type.clone(), Arc::new(array)))
 }
 
 pub(super) fn resolve_with_overflow(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let argument = call.argument()?;
-    if let Some(sum) = super::wide::sum_of_own_width(argument) {
+    if let Some(sum) = wide::sum_of_own_width(argument) {
         return Ok(sum);
     }
     if !argument.is_number() {

@@ -127,7 +127,8 @@ impl<V> Counter<V> {
 impl<V> Counters<V> {
     fn add(&mut self, hash: u128, weight: u64, counters_max: usize, value: impl FnOnce() -> V) {
         if let Some(&at) = self.by_hash.get(&hash) {
-            self.counters[at as usize].count += weight;
+            let count = &mut self.counters[at as usize].count;
+            *count = count.wrapping_add(weight);
             self.rise(at);
             return;
         }
@@ -144,12 +145,12 @@ impl<V> Counters<V> {
         let bin = self.bins[hash as usize & mask];
         let (count, error) = if weight > least {
             (weight, 0)
-        } else if bin + weight < least {
-            self.bins[hash as usize & mask] = bin + weight;
+        } else if bin.wrapping_add(weight) < least {
+            self.bins[hash as usize & mask] = bin.wrapping_add(weight);
             return;
         } else {
             self.bins[least_hash as usize & mask] = least;
-            (bin + weight, bin)
+            (bin.wrapping_add(weight), bin)
         };
         // The newcomer takes the place of the least frequent.
         self.by_hash.remove(&least_hash);
@@ -206,19 +207,19 @@ impl<V> Counters<V> {
         let (unknown_here, unknown_there) = (self.unknown(counters_max), from.unknown(counters_max));
         let bins = std::mem::take(&mut from.bins);
         self.counters.iter_mut().for_each(|counter| {
-            counter.count += unknown_there;
-            counter.error += unknown_there;
+            counter.count = counter.count.wrapping_add(unknown_there);
+            counter.error = counter.error.wrapping_add(unknown_there);
         });
         for counter in from.into_sorted() {
             match self.by_hash.get(&counter.hash) {
                 Some(&at) => {
                     let known = &mut self.counters[at as usize];
-                    known.count = (known.count + counter.count).saturating_sub(unknown_there);
-                    known.error = (known.error + counter.error).saturating_sub(unknown_there);
+                    known.count = known.count.wrapping_add(counter.count).saturating_sub(unknown_there);
+                    known.error = known.error.wrapping_add(counter.error).saturating_sub(unknown_there);
                     self.rise(at);
                 }
                 None => {
-                    self.push(counter.hash, counter.value, counter.count + unknown_here, counter.error + unknown_here);
+                    self.push(counter.hash, counter.value, counter.count.wrapping_add(unknown_here), counter.error.wrapping_add(unknown_here));
                 }
             }
         }
@@ -231,7 +232,7 @@ impl<V> Counters<V> {
         if self.bins.is_empty() {
             self.bins = bins;
         } else {
-            self.bins.iter_mut().zip(bins).for_each(|(bin, other)| *bin += other);
+            self.bins.iter_mut().zip(bins).for_each(|(bin, other)| *bin = bin.wrapping_add(other));
         }
     }
 

@@ -25,32 +25,72 @@ pub(super) struct Weighted {
     pub rule: Rule,
 }
 
-impl Weighted {
-    fn exact(sorted: &[(u64, u64)], total: f64, level: f64) -> u64 {
-        let wanted = (total * level).ceil();
-        let mut sum = 0_u64;
-        for (value, weight) in sorted {
-            sum = sum.saturating_add(*weight);
-            if sum as f64 >= wanted {
-                return *value;
-            }
-        }
-        sorted.last().map_or(0, |(value, _)| *value)
+/// Values with their weights, in order.
+pub(super) struct Sorted<V>(Vec<(V, u64)>);
+
+impl<V: Copy + Ord> Sorted<V> {
+    /// Each value as often as it is there.
+    pub fn all(mut values: Vec<(V, u64)>) -> Self {
+        values.sort_unstable();
+        Self(values)
     }
 
-    fn middles(&self, sorted: &[(u64, u64)], total: f64, level: f64) -> f64 {
+    /// Each value once, with the sum of its weights.
+    pub fn distinct(values: Vec<(V, u64)>) -> Self {
+        let Self(mut values) = Self::all(values);
+        values.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                kept.1 = kept.1.wrapping_add(next.1);
+            }
+            is_same
+        });
+        Self(values)
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (V, u64)> {
+        self.0.iter().copied()
+    }
+
+    /// The value at a place, of which there must be one.
+    pub fn value(&self, at: usize) -> V {
+        self.0[at].0
+    }
+
+    fn total(&self) -> f64 {
+        self.0.iter().fold(0_u64, |total, (_, weight)| total.saturating_add(*weight)) as f64
+    }
+
+    /// [`Rule::Exact`] of at least one value.
+    pub fn exact(&self, level: f64) -> V {
+        let wanted = (self.total() * level).ceil();
+        let mut sum = 0_u64;
+        let found = self.0.iter().position(|(_, weight)| {
+            sum = sum.saturating_add(*weight);
+            sum as f64 >= wanted
+        });
+        self.value(found.unwrap_or(self.len() - 1))
+    }
+
+    /// [`Rule::Middles`] of at least one value.
+    pub fn middles(&self, level: f64, to_f64: impl Fn(V) -> f64) -> f64 {
+        let total = self.total();
         let mut sum = 0.0;
         let mut middle = |weight: u64| {
             sum += weight as f64;
             (sum - 0.5 * weight as f64) / total
         };
-        let places: Vec<f64> = sorted.iter().map(|(_, weight)| middle(*weight)).collect();
-        let last = sorted.len() - 1;
+        let places: Vec<f64> = self.0.iter().map(|(_, weight)| middle(*weight)).collect();
+        let last = self.len() - 1;
         // The last place at or before the level, but that there is one behind it.
         let left = places.partition_point(|place| *place <= level).saturating_sub(1).min(last.saturating_sub(1));
         let right = (left + 1).min(last);
         let (x_left, x_right) = (places[left], places[right]);
-        let (mut y_left, mut y_right) = (self.numbers.to_f64(sorted[left].0), self.numbers.to_f64(sorted[right].0));
+        let (mut y_left, mut y_right) = (to_f64(self.value(left)), to_f64(self.value(right)));
         if level < x_left {
             y_right = y_left;
         }
@@ -61,16 +101,17 @@ impl Weighted {
         y_left + dy / if dx == 0.0 { 1.0 } else { dx } * (level - x_left)
     }
 
-    fn positions(&self, sorted: &[(u64, u64)], total: f64, level: f64) -> f64 {
-        let position = (total - 1.0) * level;
+    /// [`Rule::Positions`] of at least one value.
+    pub fn positions(&self, level: f64, to_f64: impl Fn(V) -> f64) -> f64 {
+        let position = (self.total() - 1.0) * level;
         let (lower, higher) = (position.floor(), position.ceil());
         let at = |position: f64| {
             let mut sum = 0.0;
-            let found = sorted.iter().find(|(_, weight)| {
+            let found = self.0.iter().position(|(_, weight)| {
                 sum += *weight as f64;
                 sum >= position + 1.0
             });
-            self.numbers.to_f64(found.or(sorted.last()).map_or(0, |(value, _)| *value))
+            to_f64(self.value(found.unwrap_or(self.len() - 1)))
         };
         let (low, high) = (at(lower), at(higher));
         if lower == higher || low == high { low } else { (higher - position) * low + (position - lower) * high }
@@ -96,16 +137,14 @@ impl Sketch for Weighted {
     }
 
     fn quantiles(&self, state: Self::State, levels: &[f64], item: Numbers) -> Vec<u64> {
-        let mut sorted: Vec<(u64, u64)> = state.into_iter().collect();
-        sorted.sort_unstable();
-        if sorted.is_empty() {
+        if state.is_empty() {
             return vec![item.none(); levels.len()];
         }
-        let total = sorted.iter().fold(0_u64, |total, (_, weight)| total.saturating_add(*weight)) as f64;
+        let sorted = Sorted::all(state.into_iter().collect());
         let value = |level: &f64| match self.rule {
-            Rule::Exact => Self::exact(&sorted, total, *level),
-            Rule::Middles => item.rank_of(self.middles(&sorted, total, *level)),
-            Rule::Positions => item.rank_of(self.positions(&sorted, total, *level)),
+            Rule::Exact => sorted.exact(*level),
+            Rule::Middles => item.rank_of(sorted.middles(*level, |value| self.numbers.to_f64(value))),
+            Rule::Positions => item.rank_of(sorted.positions(*level, |value| self.numbers.to_f64(value))),
         };
         levels.iter().map(value).collect()
     }

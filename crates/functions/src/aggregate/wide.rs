@@ -13,10 +13,11 @@ use crate::accumulator::AggregateFunction;
 
 use super::grouped::{self, StateFunction};
 use super::state_bytes::{put_varint, take_bytes, take_varint};
+use super::sum_count::totals_and_counts;
 
 /// `sum` of a decimal or a wide integer; `None` for other types.
 pub(super) fn sum(argument: &DataType) -> Option<Arc<dyn AggregateFunction>> {
-    bind(argument, false)
+    bind(argument, Made::Sum)
 }
 
 /// The sum of a decimal or a wide integer in its own width, which wraps; `None` for other types.
@@ -32,10 +33,23 @@ pub(super) fn sum_of_own_width(argument: &DataType) -> Option<Arc<dyn AggregateF
 
 /// `avg` of a decimal or a wide integer; `None` for other types.
 pub(super) fn average(argument: &DataType) -> Option<Arc<dyn AggregateFunction>> {
-    bind(argument, true)
+    bind(argument, Made::Average)
 }
 
-fn bind(argument: &DataType, is_average: bool) -> Option<Arc<dyn AggregateFunction>> {
+/// `sumCount` of a decimal or a wide integer; `None` for other types.
+pub(super) fn sum_count(argument: &DataType) -> Option<Arc<dyn AggregateFunction>> {
+    bind(argument, Made::SumAndCount)
+}
+
+/// What is made of the values.
+#[derive(Clone, Copy)]
+enum Made {
+    Sum,
+    Average,
+    SumAndCount,
+}
+
+fn bind(argument: &DataType, made: Made) -> Option<Arc<dyn AggregateFunction>> {
     let total_type = match argument {
         DataType::Decimal(..=38, scale) => DataType::Decimal(38, *scale),
         DataType::Decimal(_, scale) => DataType::decimal_of_width(32, *scale),
@@ -45,11 +59,16 @@ fn bind(argument: &DataType, is_average: bool) -> Option<Arc<dyn AggregateFuncti
     macro_rules! of {
         ($value:ty, $total:ty) => {{
             let numbers = PhantomData::<fn($value) -> $total>;
-            if is_average {
-                let divisor = 10f64.powi(argument.scale().into());
-                grouped::function(Average { return_type: DataType::Float64, divisor, numbers })
-            } else {
-                grouped::function(Sum { return_type: total_type, numbers })
+            match made {
+                Made::Average => {
+                    let divisor = 10f64.powi(argument.scale().into());
+                    grouped::function(Average { return_type: DataType::Float64, divisor, numbers })
+                }
+                Made::Sum => grouped::function(Sum { return_type: total_type, numbers }),
+                Made::SumAndCount => {
+                    let return_type = DataType::tuple([total_type.clone(), DataType::UInt64]);
+                    grouped::function(SumCount { return_type, sum: Sum { return_type: total_type, numbers } })
+                }
             }
         }};
     }
@@ -140,6 +159,55 @@ impl<V: Integer, T: Integer> StateFunction for Sum<V, T> {
 
     fn finish(&self, states: Vec<T>) -> Result<Column> {
         Ok(Column::new(self.return_type.clone(), T::array(states, None)?))
+    }
+}
+
+/// The sum and the number of the values.
+#[derive(Debug)]
+struct SumCount<V, T> {
+    return_type: DataType,
+    sum: Sum<V, T>,
+}
+
+impl<V: Integer, T: Integer> StateFunction for SumCount<V, T> {
+    type State = (T, u64);
+    type Rows<'a> = Cow<'a, [V]>;
+
+    fn return_type(&self) -> &DataType {
+        &self.return_type
+    }
+
+    fn state(&self) -> Self::State {
+        Self::State::default()
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Cow<'a, [V]>> {
+        values(arguments)
+    }
+
+    fn add(&self, (total, count): &mut Self::State, rows: &Cow<'_, [V]>, row: usize) {
+        self.sum.add(total, rows, row);
+        *count += 1;
+    }
+
+    fn merge(&self, (total, count): &mut Self::State, from: Self::State) -> Result<()> {
+        *count += from.1;
+        self.sum.merge(total, from.0)
+    }
+
+    fn write(&self, (total, count): &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        self.sum.write(total, out)?;
+        put_varint(*count, out);
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        Ok((self.sum.read(bytes)?, take_varint(bytes)?))
+    }
+
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
+        let (totals, counts): (Vec<_>, Vec<_>) = states.into_iter().unzip();
+        totals_and_counts(&self.return_type, T::array(totals, None)?, counts)
     }
 }
 

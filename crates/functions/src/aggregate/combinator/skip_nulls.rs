@@ -23,6 +23,8 @@ pub(in crate::aggregate) struct SkipNulls {
     return_type: DataType,
     /// Whether a state tells if there was a row without NULL.
     is_marked: bool,
+    /// Whether the state of a group without rows is written like any other.
+    writes_empty: bool,
 }
 
 impl SkipNulls {
@@ -31,8 +33,12 @@ impl SkipNulls {
         let inner = function.return_type();
         let return_type = if nulls == Nulls::Skipped { inner.to_nullable() } else { inner.clone() };
         let has_none = matches!(inner, DataType::Array(_) | DataType::Map(..)) || inner.is_nullable();
-        let is_marked = nulls == Nulls::Counted || arguments > 1 || !has_none;
-        Self { function, return_type, is_marked }
+        let is_marked = match nulls {
+            Nulls::Counted => true,
+            Nulls::PassedOver => false,
+            Nulls::Skipped | Nulls::Handled => arguments > 1 || !has_none,
+        };
+        Self { function, return_type, is_marked, writes_empty: nulls == Nulls::Counted }
     }
 }
 
@@ -46,6 +52,7 @@ impl AggregateFunction for SkipNulls {
             nested: self.function.accumulator(),
             seen: self.is_marked.then(Seen::default),
             return_type: self.return_type.clone(),
+            writes_empty: self.writes_empty,
         })
     }
 
@@ -86,6 +93,7 @@ struct NotNull {
     /// Which groups had a row without NULL, where it is asked for.
     seen: Option<Seen>,
     return_type: DataType,
+    writes_empty: bool,
 }
 
 impl Accumulator for NotNull {
@@ -104,7 +112,8 @@ impl Accumulator for NotNull {
 
     fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
         let seen = self.seen.as_ref().map(|seen| seen.partition(groups));
-        Ok(Box::new(Self { nested: self.nested.take(groups)?, seen, return_type: self.return_type.clone() }))
+        let (nested, return_type) = (self.nested.take(groups)?, self.return_type.clone());
+        Ok(Box::new(Self { nested, seen, return_type, writes_empty: self.writes_empty }))
     }
 
     fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
@@ -134,7 +143,8 @@ impl Accumulator for NotNull {
     fn cut(&mut self, group: u32) -> Result<Vec<Box<dyn Accumulator>>> {
         let seen = self.seen.as_ref().map(|seen| seen.of_parts(group));
         let piece = |nested| -> Box<dyn Accumulator> {
-            Box::new(Self { nested, seen: seen.clone(), return_type: self.return_type.clone() })
+            let (seen, return_type) = (seen.clone(), self.return_type.clone());
+            Box::new(Self { nested, seen, return_type, writes_empty: self.writes_empty })
         };
         Ok(self.nested.cut(group)?.into_iter().map(piece).collect())
     }
@@ -153,7 +163,7 @@ impl Accumulator for NotNull {
 
     fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {
         if let Some(seen) = &self.seen {
-            let seen = seen.has(group);
+            let seen = self.writes_empty || seen.has(group);
             out.push(u8::from(seen));
             if !seen {
                 return Ok(());

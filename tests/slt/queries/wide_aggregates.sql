@@ -1,0 +1,20 @@
+-- Aggregate functions over decimals, integers past 64 bits and truth values.
+SELECT quantile(0.3)(d), quantileExact(0.3)(d), quantileExactLow(d), quantileExactHigh(d), toTypeName(quantile(d)) FROM (SELECT CAST(number, 'Decimal128(3)') / 2 AS d FROM numbers(10));
+SELECT quantiles(0.1, 0.9)(d), quantilesExact(0.1, 0.9)(d), median(d) FROM (SELECT CAST(number, 'Decimal256(5)') AS d FROM numbers(11));
+SELECT quantileExact(i) AS x, toTypeName(x), quantile(i) FROM (SELECT CAST(number, 'Int256') - 5 AS i FROM numbers(10));
+SELECT quantileExactWeighted(0.6)(d, w), quantileInterpolatedWeighted(0.6)(d, w), quantileExactWeightedInterpolated(0.6)(d, w) FROM (SELECT CAST(number, 'Decimal32(2)') AS d, number + 1 AS w FROM numbers(6));
+SELECT quantileExactWeighted(0.6)(d, w), quantileInterpolatedWeighted(0.6)(d, w), quantileExactWeightedInterpolated(0.6)(d, w) FROM (SELECT CAST(number, 'Decimal128(2)') AS d, number + 1 AS w FROM numbers(6));
+SELECT quantilesExactWeighted(0.1, 0.6)(i, w), quantileInterpolatedWeighted(0.6)(i, w), quantileExactWeightedInterpolated(i, w) FROM (SELECT CAST(number, 'UInt256') AS i, number + 1 AS w FROM numbers(6));
+SELECT quantileGK(100, 0.5)(CAST(number, 'Decimal64(2)')), quantileDeterministic(CAST(number, 'Int128'), 1) FROM numbers(5);
+SELECT sumCount(d) AS x, toTypeName(x), sumCount(i), toTypeName(sumCount(i)) FROM (SELECT CAST(number, 'Decimal32(2)') AS d, CAST(number, 'Int256') AS i FROM numbers(10));
+SELECT groupBitAnd(i), groupBitOr(i), groupBitXor(i), toTypeName(groupBitOr(i)) FROM (SELECT CAST(number + 8, 'UInt256') AS i FROM numbers(4));
+SELECT groupBitAnd(i), groupBitOr(i), groupBitXor(i) FROM (SELECT -CAST(number, 'Int128') AS i FROM numbers(4));
+SELECT varPopStable(d), stddevSampStable(d), simpleLinearRegression(d, i), boundingRatio(d, i), rankCorr(d, i) FROM (SELECT CAST(number, 'Decimal64(2)') AS d, CAST(number * 2, 'Int128') AS i FROM numbers(5));
+SELECT avgWeighted(i, w), exponentialMovingAverage(2)(d, w), gini(d) FROM (SELECT CAST(number, 'Int256') AS i, CAST(number, 'Decimal32(1)') AS d, number + 1 AS w FROM numbers(5));
+SELECT sumCount(b), quantileTDigest(b), quantileTiming(b), quantileDD(0.01, 0.5)(b), skewPop(b), avgWeighted(b, 2), deltaSum(b), sumWithOverflow(b) FROM (SELECT number % 3 = 0 AS b FROM numbers(7));
+SELECT quantileExactMerge(s), quantileExactWeightedMerge(w), sumCountMerge(c) FROM (SELECT quantileExactState(d) AS s, quantileExactWeightedState(d, 2) AS w, sumCountState(d) AS c FROM (SELECT CAST(number, 'Decimal128(1)') AS d, number AS n FROM numbers(10)) GROUP BY n % 3);
+SELECT quantileExactLow(CAST(number, 'Int256')) FROM numbers(3);
+SELECT sumCount(CAST(NULL, 'Nullable(Decimal32(1))')) AS x, toTypeName(x), hex(uniqState(CAST(NULL, 'Nullable(UInt8)'))), hex(sumCountState(CAST(1, 'Nullable(UInt8)')));
+SELECT topKWeighted(1)(1, 18446744073709551615), approx_top_sum(1)(1, 18446744073709551615) FROM numbers(3);
+SELECT quantileDeterministic(number, [1]) FROM numbers(3);
+SELECT gini(x), giniIf(x, 0) FROM (SELECT arrayJoin([10.]) AS x);
