@@ -15,6 +15,7 @@ mod hot_scan;
 mod index_use;
 mod indexed_scan;
 mod insertion;
+mod key_bytes;
 mod key_runs;
 mod key_search;
 mod linked;

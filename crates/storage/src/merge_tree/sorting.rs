@@ -11,6 +11,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, UInt32Arra
 use arrow_schema::DataType as ArrowType;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, kernels};
 
+use super::key_bytes;
 use super::radix::{self, Entry};
 use squall_runtime::Pieces;
 use squall_types::gather::take;
@@ -23,7 +24,7 @@ const BATCH_ROWS: usize = 1 << 16;
 const PREFIX_BYTES: usize = 16;
 
 /// A key column in a form that compares.
-enum KeyColumn {
+pub(super) enum KeyColumn {
     /// Numbers as integers of the same order, and how many of their low bytes matter.
     Fixed {
         ranks: Vec<u64>,
@@ -35,7 +36,7 @@ enum KeyColumn {
 
 /// Whether a type can be in a key, and how long its packed form is.
 pub(crate) fn is_sortable(data_type: &DataType) -> bool {
-    !data_type.inner().is_nested() && !matches!(data_type.inner(), DataType::Nothing)
+    key_bytes::can_be_key(data_type)
 }
 
 /// A key column's values without dictionary.
@@ -297,7 +298,7 @@ impl KeyColumn {
         Ok(columns)
     }
 
-    async fn new(column: &Column, pieces: &mut Pieces) -> Result<Self> {
+    pub(super) async fn new(column: &Column, pieces: &mut Pieces) -> Result<Self> {
         let array = column.to_array()?;
         let array = match array.as_dictionary_opt::<UInt32Type>() {
             Some(dictionary) => {
@@ -359,10 +360,23 @@ impl KeyColumn {
                 let width = i32::try_from(width).unwrap_or(i32::MAX);
                 Ok(Self::FixedBytes(FixedSizeBinaryArray::try_new(width, ranks.into(), None)?))
             }
+            ArrowType::List(_) | ArrowType::Struct(_) => Ok(Self::Bytes(key_bytes::of_column(column, pieces).await?)),
             _ => Err(Error::new(
                 ErrorCode::NOT_IMPLEMENTED,
                 format!("Sorting key of type {} is not implemented", column.data_type()),
             )),
+        }
+    }
+
+    /// Appends the bytes of a value, which compare like it.
+    pub(super) fn append(&self, row: usize, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Fixed { ranks, width } => {
+                let rank = ranks.get(row).copied().unwrap_or_default().to_be_bytes();
+                bytes.extend_from_slice(&rank[rank.len() - width..]);
+            }
+            Self::Bytes(values) => key_bytes::append_string(values.value(row), bytes),
+            Self::FixedBytes(values) => bytes.extend_from_slice(values.value(row)),
         }
     }
 
@@ -385,7 +399,7 @@ impl KeyColumn {
 }
 
 /// The values of a type, with its default in place of NULL.
-fn without_nulls(data_type: &DataType, values: ArrayRef) -> Result<ArrayRef> {
+pub(super) fn without_nulls(data_type: &DataType, values: ArrayRef) -> Result<ArrayRef> {
     if values.null_count() == 0 {
         return Ok(values);
     }

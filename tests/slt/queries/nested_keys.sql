@@ -1,0 +1,20 @@
+-- Arrays, maps and tuples in sorting keys.
+CREATE TABLE nested_keys (a Array(LowCardinality(String)), t Tuple(UInt8, Nullable(String)), m Map(String, Int32), v UInt32) ENGINE = MergeTree ORDER BY (a, t, m) SETTINGS allow_nullable_key = 1;
+INSERT INTO nested_keys SELECT if(number % 3, ['b', toString(number)], []), (number % 2, if(number % 5, toString(number), NULL)), map('k', number), number FROM numbers(20);
+INSERT INTO nested_keys SELECT ['a'], (number, 'x'), map(), 100 + number FROM numbers(3);
+SELECT a, t, m, v FROM nested_keys ORDER BY a, t, m, v;
+SELECT v FROM nested_keys WHERE a = ['b', '7'];
+SELECT v FROM nested_keys WHERE a > ['b', '7'] ORDER BY v;
+SELECT count() FROM nested_keys WHERE empty(a) AND t.1 = 1;
+SELECT v FROM nested_keys WHERE (a, t.1) = (['a'], 2);
+SELECT a, count() FROM nested_keys GROUP BY a ORDER BY a LIMIT 3;
+OPTIMIZE TABLE nested_keys FINAL;
+SELECT count(), sum(v), groupArray(length(a)) FROM (SELECT * FROM nested_keys ORDER BY a, t, m, v);
+DROP TABLE nested_keys;
+CREATE TABLE nested_keys (a Array(Float64), m Map(UInt8, String), v UInt32) ENGINE = ReplacingMergeTree(v) ORDER BY (a, m);
+INSERT INTO nested_keys VALUES ([1, nan], {1:'x'}, 1), ([1], {1:'x'}, 2), ([1, nan], {1:'x'}, 3);
+INSERT INTO nested_keys VALUES ([1], {1:'x'}, 5), ([-1], {}, 6), ([1], {}, 7);
+SELECT * FROM nested_keys FINAL ORDER BY a, m;
+OPTIMIZE TABLE nested_keys FINAL;
+SELECT * FROM nested_keys ORDER BY a, m;
+DROP TABLE nested_keys;
