@@ -61,14 +61,11 @@ impl Scope<'_> {
             ));
         }
         let mut source = match &table.source {
-            TableSource::Table(name) => {
-                let source = self.table_as(name, table.with_final)?;
-                if source.as_table().is_some_and(|table| table.engine() == "Set") {
-                    let message = "Method read is not supported by storage Set";
-                    return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
-                }
-                source
-            }
+            TableSource::Table(name) => match self.named_in_from(name)? {
+                Some(source) if table.with_final && source.as_table().is_none() => return Err(illegal_final("View")),
+                Some(source) => source,
+                None => self.readable_table(name, table.with_final)?,
+            },
             TableSource::Function(function) => self.table_function(function)?,
             TableSource::Subquery(query) => {
                 self.analyzer.next_subquery();
@@ -94,6 +91,43 @@ impl Scope<'_> {
         }
         if let Some(alias) = alias {
             source.alias = Some(alias.into());
+        }
+        Ok(source)
+    }
+
+    /// The table of FROM that has this name as its alias: `FROM hits AS h JOIN h AS other`. A name that its own table needs
+    /// means a stored table.
+    fn named_in_from(&mut self, name: &ast::TableName) -> Result<Option<Source>> {
+        let (None, Some(from)) = (&name.database, self.select().and_then(|select| select.from.as_ref())) else {
+            return Ok(None);
+        };
+        let wanted = self.analyzer.identifier(&name.table)?;
+        let joined = from.steps.iter().filter_map(|step| match step {
+            FromStep::Join(join) => Some(&join.table),
+            FromStep::ArrayJoin(_) => None,
+        });
+        let has_alias = |table: &&ast::TableExpression| {
+            let is_itself = matches!(&table.source, TableSource::Table(own) if std::ptr::eq(own, name));
+            !is_itself && table.alias.as_ref().is_some_and(|alias| alias.value == wanted)
+        };
+        let Some(table) = from.table.iter().chain(joined).find(has_alias) else { return Ok(None) };
+        if self.from_aliases.iter().any(|known| known == wanted) || self.has_common_table(wanted) {
+            return Ok(None);
+        }
+        self.from_aliases.push(wanted.to_owned());
+        let analyzer = self.analyzer;
+        let source = analyzer.nested(|| self.table_expression(table));
+        self.from_aliases.pop();
+        let mut source = source?.named(None, Some(wanted));
+        source.alias = None;
+        Ok(Some(source))
+    }
+
+    /// A table by name that a query can read.
+    fn readable_table(&self, name: &ast::TableName, with_final: bool) -> Result<Source> {
+        let source = self.table_as(name, with_final)?;
+        if source.as_table().is_some_and(|table| table.engine() == "Set") {
+            return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, "Method read is not supported by storage Set"));
         }
         Ok(source)
     }
@@ -240,11 +274,10 @@ impl Scope<'_> {
         }
         let mut arguments = Vec::with_capacity(function.arguments.len());
         for argument in &function.arguments {
-            let headers = argument.as_function().and_then(headers_of);
-            arguments.push(match headers {
-                Some(headers) => headers,
-                None => self.constant_argument(argument)?.0,
-            });
+            match argument.as_function().and_then(headers_of) {
+                Some(headers) => arguments.push(headers),
+                None => arguments.extend(self.constant_arguments(argument)?),
+            }
         }
         let context = self.analyzer.context;
         let table = context.catalog.table_function(&function.name, &arguments, context.subqueries)?;
@@ -286,6 +319,27 @@ impl Scope<'_> {
         view::rows(self.analyzer, &*table, query, Some(parameters)).map(Some)
     }
 
+    /// The values of an argument that must be constants: several where it is a tuple's elements.
+    fn constant_arguments(&mut self, argument: &ast::Expression) -> Result<Vec<Value>> {
+        let is_several = matches!(argument.kind, ast::ExpressionKind::Matcher(_))
+            || argument.as_function().is_some_and(|call| call.name == "untuple");
+        if !is_several {
+            return Ok(vec![self.constant_argument(argument)?.0]);
+        }
+        let nodes = self.arguments(std::slice::from_ref(argument))?;
+        nodes.into_iter().map(|node| Ok(self.constant_of(node, argument)?.0)).collect()
+    }
+
+    fn constant_of(&self, node: NodeId, argument: &ast::Expression) -> Result<(Value, DataType)> {
+        match self.graph.constant_value(node) {
+            Some(value) => Ok((value.clone(), self.graph.data_type(node).clone())),
+            None => Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("Argument {} of a table function is not a constant", super::text::expression(argument)),
+            )),
+        }
+    }
+
     /// The value and type of an argument that must be a constant.
     ///
     /// # Errors
@@ -299,13 +353,7 @@ impl Scope<'_> {
             return Ok((Value::string(names.join(".")), DataType::String));
         }
         let node = self.resolve(argument)?;
-        match self.graph.constant_value(node) {
-            Some(value) => Ok((value.clone(), self.graph.data_type(node).clone())),
-            None => Err(Error::new(
-                ErrorCode::BAD_ARGUMENTS,
-                format!("Argument {} of a table function is not a constant", super::text::expression(argument)),
-            )),
-        }
+        self.constant_of(node, argument)
     }
 
     /// `dictionary('name')`: the dictionary's rows.

@@ -48,8 +48,22 @@ struct Clauses {
     keys: Vec<JoinKey>,
     condition: Vec<Expression>,
     nearest: Option<Nearest>,
-    /// Names that mean one column from then on: the keys of USING on both sides.
-    using: Vec<(Arc<str>, usize, usize)>,
+    /// The keys of USING.
+    using: Vec<UsingKey>,
+}
+
+/// A key of USING: a name on the left side and one on the right, which differ in `USING (a AS b)`.
+#[derive(Clone)]
+struct UsingName {
+    left: Arc<str>,
+    right: Arc<str>,
+}
+
+/// The columns of both sides that a key of USING names. They are of one type.
+struct UsingKey {
+    name: UsingName,
+    left: usize,
+    right: usize,
 }
 
 impl Clauses {
@@ -120,14 +134,14 @@ impl Scope<'_> {
                 self.on(condition, text.clone(), &mut left, &mut right, (kind, strictness))?
             }
             JoinConstraint::Using(keys) => {
-                let names = keys.iter().map(|key| self.using_name(key)).collect::<Result<Vec<_>>>()?;
+                let names = keys.iter().map(|key| self.using_name(key, &text)).collect::<Result<Vec<_>>>()?;
                 self.using(&names, &text, &mut left, &mut right)?
             }
             JoinConstraint::Natural => {
                 let common = left.tree.tables.iter().flat_map(|table| &table.columns);
-                let names: Vec<Arc<str>> = common
+                let names: Vec<UsingName> = common
                     .filter(|column| !column.is_hidden && matches!(right.tree.find(&column.name), Ok(Some(_))))
-                    .map(|column| column.name.clone())
+                    .map(|column| UsingName { left: column.name.clone(), right: column.name.clone() })
                     .collect();
                 self.using(&names, &text, &mut left, &mut right)?
             }
@@ -281,6 +295,7 @@ impl Scope<'_> {
             }
             tree.steps.push(JoinStep {
                 names: items.iter().map(|(name, column, _)| (name.clone(), *column)).collect(),
+                renamed: Vec::new(),
                 right: None,
                 replaced: items.iter().filter_map(|(_, column, replaced)| Some(((*replaced)?, *column))).collect(),
                 takes_keys_of_right: false,
@@ -435,17 +450,20 @@ impl Scope<'_> {
         Ok(Nearest { left, right, inequality })
     }
 
-    fn using_name(&self, key: &ast::Expression) -> Result<Arc<str>> {
-        match (&key.kind, &key.alias) {
-            (ast::ExpressionKind::Identifier(parts), None) => {
-                let names = parts.iter().map(|part| self.analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
-                Ok(names.join(".").into())
-            }
-            _ => Err(Error::new(
-                ErrorCode::UNSUPPORTED_METHOD,
-                format!("JOIN USING takes names of columns, not {}", super::text::expression(key)),
-            )),
-        }
+    fn using_name(&self, key: &ast::Expression, join: &str) -> Result<UsingName> {
+        let ast::ExpressionKind::Identifier(parts) = &key.kind else {
+            return Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("JOIN {join} USING clause expected identifier. Actual: {}", super::text::expression(key)),
+            ));
+        };
+        let names = parts.iter().map(|part| self.analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
+        let left: Arc<str> = names.join(".").into();
+        let right = match &key.alias {
+            Some(alias) => self.analyzer.identifier(alias)?.into(),
+            None => left.clone(),
+        };
+        Ok(UsingName { left, right })
     }
 
     /// An alias of the SELECT list that stands in USING: computed on the left side, under no name.
@@ -467,14 +485,15 @@ impl Scope<'_> {
     }
 
     /// The keys of USING: columns of either side, which are of one type from there on.
-    fn using(&mut self, names: &[Arc<str>], join: &str, left: &mut Side, right: &mut Side) -> Result<Clauses> {
+    fn using(&mut self, names: &[UsingName], join: &str, left: &mut Side, right: &mut Side) -> Result<Clauses> {
         let mut clauses = Clauses::default();
         for name in names {
-            if clauses.using.iter().any(|(known, ..)| known == name) {
+            if clauses.using.iter().any(|known| known.name.left == name.left) {
                 continue;
             }
-            if let (Ok(None), Ok(Some(right_column))) = (left.tree.find(name), right.tree.find(name))
-                && let Some(left_column) = self.using_alias(name, left)?
+            if name.left == name.right
+                && let (Ok(None), Ok(Some(right_column))) = (left.tree.find(&name.left), right.tree.find(&name.right))
+                && let Some(left_column) = self.using_alias(&name.left, left)?
             {
                 let mut names = left.plan.schema().fields.clone();
                 names.extend(right.plan.schema().fields.iter().cloned());
@@ -484,7 +503,7 @@ impl Scope<'_> {
                 continue;
             }
             let functions = &self.analyzer.context.functions;
-            let find = |side: &Side, which: &str| match side.tree.find(name) {
+            let find = |side: &Side, name: &str, which: &str| match side.tree.find(name) {
                 Ok(Some(column)) => Ok(column),
                 Ok(None) => Err(self.in_scope(Error::new(
                     ErrorCode::UNKNOWN_IDENTIFIER,
@@ -495,7 +514,7 @@ impl Scope<'_> {
                     format!("JOIN {} ambiguous identifier '{name}'", ambiguous.join),
                 ))),
             };
-            let (left_column, right_column) = (find(left, "left")?, find(right, "right")?);
+            let (left_column, right_column) = (find(left, &name.left, "left")?, find(right, &name.right, "right")?);
             let (left_key, right_key) = (left.column(left_column), right.column(right_column));
             let (left_type, right_type) = (left_key.data_type(), right_key.data_type());
             let common = match key_type(left_type, right_type) {
@@ -507,11 +526,11 @@ impl Scope<'_> {
                 Err(error) => {
                     return Err(self.in_scope(Error::new(
                         error.code,
-                        format!("JOIN {join} cannot infer common type for {left_type} and {right_type} in USING for identifier '{name}'. {}", error.message),
+                        format!("JOIN {join} cannot infer common type for {left_type} and {right_type} in USING for identifier '{}'. {}", name.left, error.message),
                     )));
                 }
             };
-            let to_common = |side: &mut Side, column: usize, key: Expression| -> Result<usize> {
+            let to_common = |side: &mut Side, name: &str, column: usize, key: Expression| -> Result<usize> {
                 if *key.data_type() == common {
                     return Ok(column);
                 }
@@ -519,8 +538,8 @@ impl Scope<'_> {
                 side.tree.renumber(|known| if known == column { added } else { known });
                 Ok(added)
             };
-            let left_column = to_common(left, left_column, left_key)?;
-            let right_column = to_common(right, right_column, right_key)?;
+            let left_column = to_common(left, &name.left, left_column, left_key)?;
+            let right_column = to_common(right, &name.right, right_column, right_key)?;
             let plain = key_type(&common, &common)?;
             let key = |side: &Side, column: usize| -> Result<Expression> {
                 let key = side.column(column);
@@ -528,7 +547,7 @@ impl Scope<'_> {
                 cast(key, &data_type, functions)
             };
             clauses.keys.push(JoinKey { left: key(left, left_column)?, right: key(right, right_column)? });
-            clauses.using.push((name.clone(), left_column, right_column));
+            clauses.using.push(UsingKey { name: name.clone(), left: left_column, right: right_column });
         }
         Ok(clauses)
     }
@@ -575,20 +594,20 @@ impl Scope<'_> {
             runtime_filter: None,
             schema: schema.clone(),
         });
-        let mut names = Vec::with_capacity(clauses.using.len());
+        let (mut names, mut renamed) = (Vec::with_capacity(clauses.using.len()), Vec::new());
         let mut merged: Vec<(Arc<str>, Expression)> = Vec::new();
-        for (name, left_column, right_column) in clauses.using {
+        for UsingKey { name, left: left_column, right: right_column } in clauses.using {
             let column = |at: usize| Expression::column(at, &schema.fields[at].1);
             let number = match is_there {
                 Some(is_there) => {
                     let arguments = vec![column(is_there), column(left_column), column(first + right_column)];
-                    merged.push((name.clone(), crate::rules::call("if", arguments, functions)?));
+                    merged.push((name.left.clone(), crate::rules::call("if", arguments, functions)?));
                     schema.len() + merged.len() - 1
                 }
                 None if kind == JoinKind::Right => first + right_column,
                 None => left_column,
             };
-            names.push((name, number));
+            if name.left == name.right { &mut names } else { &mut renamed }.push((name.left, number));
         }
         if !merged.is_empty() {
             let columns =
@@ -601,6 +620,7 @@ impl Scope<'_> {
         if let Some(step) = tree.steps.last_mut() {
             step.takes_keys_of_right = kind == JoinKind::Right && !names.is_empty();
             step.names = names;
+            step.renamed = renamed;
         }
         Ok(Source::joined(plan, tree))
     }
@@ -614,6 +634,7 @@ fn both(left: &JoinTree, right: &JoinTree, first: usize, text: Arc<str>) -> Join
     tree.tables.append(&mut right.tables);
     tree.steps.push(JoinStep {
         names: Vec::new(),
+        renamed: Vec::new(),
         right: Some(at),
         replaced: Vec::new(),
         takes_keys_of_right: false,

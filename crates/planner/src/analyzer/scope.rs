@@ -41,6 +41,8 @@ pub(crate) struct Scope<'q> {
     pub source: Source,
     aliases: HashMap<&'q str, Alias<'q>>,
     common_tables: Vec<CommonTable<'q>>,
+    /// Aliases of tables in FROM that are being resolved, as another table is named by them.
+    pub from_aliases: Vec<String>,
     /// The arguments of the lambdas around the expression that is being resolved, innermost last.
     pub locals: Vec<Local>,
     /// How many lambdas are around the expression that is being resolved.
@@ -177,6 +179,7 @@ impl<'q> Scope<'q> {
             source: Source::one(),
             aliases: HashMap::new(),
             common_tables: Vec::new(),
+            from_aliases: Vec::new(),
             locals: Vec::new(),
             lambda_depth: 0,
             has_own_aliases: false,
@@ -369,6 +372,11 @@ impl<'q> Scope<'q> {
         let plan = self.analyzer.plan_body(body, Some(self))?;
         let names = table.columns.iter().map(|column| self.analyzer.identifier(column));
         super::from::rename_columns(plan, &names.collect::<Result<Vec<&str>>>()?)
+    }
+
+    /// Whether this SELECT's WITH has a table of this name that can be read here.
+    pub(super) fn has_common_table(&self, name: &str) -> bool {
+        self.common_tables.iter().any(|known| known.name == name && !known.is_in_progress.get())
     }
 
     /// The SELECT.

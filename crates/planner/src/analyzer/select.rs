@@ -246,6 +246,12 @@ impl Scope<'_> {
                 }
             }
         }
+        if items.iter().any(|item| *self.graph.data_type(item.node) == DataType::Nothing) {
+            return Err(self.in_scope(Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                "Invalid projection column with type Nothing",
+            )));
+        }
         Ok(items)
     }
 

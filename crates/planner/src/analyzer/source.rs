@@ -83,6 +83,8 @@ pub(crate) struct TableColumn {
 pub(crate) struct JoinStep {
     /// Names that mean these columns from here on: those of USING, or the items of an ARRAY JOIN.
     pub names: Vec<(Arc<str>, usize)>,
+    /// Names of the left side that `*` takes for these columns: those of `USING (a AS b)`, which mean the left side's own elsewhere.
+    pub renamed: Vec<(Arc<str>, usize)>,
     /// The table that was joined; none for an ARRAY JOIN.
     pub right: Option<usize>,
     /// Columns that others take the place of: `ARRAY JOIN arr`.
@@ -143,8 +145,9 @@ impl JoinTree {
             }
             let Some(right) = step.right else { continue };
             columns.extend(visible(right));
-            columns.retain(|(name, _)| !step.names.iter().any(|(key, _)| key == name));
-            columns.splice(0..0, step.names.iter().cloned());
+            let keys = || step.names.iter().chain(&step.renamed);
+            columns.retain(|(name, _)| !keys().any(|(key, _)| key == name));
+            columns.splice(0..0, keys().cloned());
         }
         columns.into_iter().map(|(_, column)| column).collect()
     }
@@ -171,7 +174,7 @@ impl JoinTree {
         let of_tables = self.tables.iter_mut().flat_map(|table| &mut table.columns).map(|column| &mut column.column);
         let of_steps = self.steps.iter_mut().flat_map(|step| {
             let replaced = step.replaced.iter_mut().flat_map(|(column, by)| [column, by]);
-            step.names.iter_mut().map(|(_, column)| column).chain(replaced)
+            step.names.iter_mut().chain(&mut step.renamed).map(|(_, column)| column).chain(replaced)
         });
         of_tables.chain(of_steps).for_each(|column| *column = to(*column));
     }

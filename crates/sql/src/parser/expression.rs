@@ -970,6 +970,9 @@ impl Parser<'_> {
             }
             None => {
                 let name = self.identifier()?.value;
+                if name == "lambda" {
+                    return self.fail("lambda expression");
+                }
                 let parameters = if self.at(T::OpenRound) { self.round_list(|p| p.expression())? } else { Vec::new() };
                 let prefix = if round && self.accept(T::Comma) { Some(self.string_text()?) } else { None };
                 ColumnTransformer::ApplyFunction { name, parameters, prefix }

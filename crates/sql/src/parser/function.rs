@@ -3,7 +3,7 @@
 use super::expression::call;
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
-    Expression, ExpressionKind, FrameBound, FrameUnit, Function, Identifier, Literal, MatchedColumns, NullsAction,
+    Expression, ExpressionKind, FrameBound, FrameUnit, Function, Identifier, Lambda, Literal, MatchedColumns, NullsAction,
     Over, WindowDefinition, WindowFrame,
 };
 use crate::format::format_data_type;
@@ -57,7 +57,11 @@ impl Parser<'_> {
         self.leave(2);
         self.grown(before, 2)?;
         let span = self.span_from(start);
-        Ok(Expression::new(ExpressionKind::Function(Box::new(function)), span))
+        let kind = match lambda_of(&mut function) {
+            Some(lambda) => ExpressionKind::Lambda(Box::new(lambda)),
+            None => ExpressionKind::Function(Box::new(function)),
+        };
+        Ok(Expression::new(kind, span))
     }
 
     /// `(arguments)`. Whether they are `DISTINCT`, which becomes part of the name.
@@ -466,6 +470,27 @@ impl Parser<'_> {
         }
         Ok(call("dateDiff", arguments, self.span_from(start)))
     }
+}
+
+/// What `lambda(tuple(x), x + 1)` means: `x -> x + 1`. Other calls are left as they are.
+fn lambda_of(function: &mut Function) -> Option<Lambda> {
+    if function.name != "lambda" || function.parameters.is_some() || function.over.is_some() {
+        return None;
+    }
+    let [parameters, _] = function.arguments.as_slice() else { return None };
+    let ExpressionKind::Function(tuple) = &parameters.kind else { return None };
+    if tuple.name != "tuple" {
+        return None;
+    }
+    let name = |argument: &Expression| match &argument.kind {
+        ExpressionKind::Identifier(parts) if argument.alias.is_none() => match parts.as_slice() {
+            [name] => Some(name.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let parameters = tuple.arguments.iter().map(name).collect::<Option<Vec<_>>>()?;
+    Some(Lambda { parameters, body: function.arguments.pop()? })
 }
 
 /// Makes `x, y -> x + y` what `(x, y) -> x + y` is: names in front of a lambda without parentheses are its parameters too.
