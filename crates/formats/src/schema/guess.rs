@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use squall_types::variant_type::DYNAMIC_TYPES;
 use squall_types::{DataType, TupleElement};
 
 /// What values suggest.
@@ -33,6 +34,8 @@ pub(crate) enum Kind {
     /// A JSON object: its keys in the order in which they were met.
     Object(Vec<(String, Guess)>),
     Map(Box<Guess>, Box<Guess>),
+    /// Items of different types in one array.
+    Dynamic,
 }
 
 /// Which values of different kinds one type holds.
@@ -40,6 +43,8 @@ pub(crate) enum Kind {
 pub(crate) enum Mixing {
     /// In JSON a string column takes anything as its own text, and truths are numbers.
     Json,
+    /// Of the items of one array in JSON strings mix with dates alone.
+    JsonItems,
     /// In CSV and TSV every field is a string, if it is nothing else.
     Text,
     /// In SQL literals nothing but numbers mix.
@@ -107,9 +112,9 @@ impl Guess {
             Kind::DateTime => scalar(DataType::DateTime(None)),
             Kind::DateTime64 => scalar(DataType::DateTime64(9, None)),
             Kind::Array(item) => DataType::array(item.data_type(nullability)),
-            Kind::Tuple(items) => DataType::tuple(items.iter().map(|item| item.data_type(nullability))),
+            Kind::Tuple(items) => scalar(DataType::tuple(items.iter().map(|item| item.data_type(nullability)))),
             Kind::Object(fields) if fields.is_empty() => scalar(DataType::String),
-            Kind::Object(fields) => DataType::Tuple(
+            Kind::Object(fields) => scalar(DataType::Tuple(
                 fields
                     .iter()
                     .map(|(name, guess)| TupleElement {
@@ -117,7 +122,8 @@ impl Guess {
                         data_type: guess.data_type(nullability),
                     })
                     .collect(),
-            ),
+            )),
+            Kind::Dynamic => DataType::Dynamic(DYNAMIC_TYPES),
             Kind::Map(key, value) => {
                 DataType::Map(Arc::new(key.data_type(Nullability::Never)), Arc::new(value.data_type(nullability)))
             }
@@ -137,7 +143,9 @@ impl Guess {
 }
 
 fn join(left: Kind, right: Kind, mixing: Mixing) -> Option<Kind> {
-    use Kind::{Array, Bool, Date, DateTime, DateTime64, Float64, Int64, Map, Object, String, Tuple, UInt64, Unknown};
+    use Kind::{
+        Array, Bool, Date, DateTime, DateTime64, Dynamic, Float64, Int64, Map, Object, String, Tuple, UInt64, Unknown,
+    };
     let boxed = |left: Box<Guess>, right: Box<Guess>| left.join(*right, mixing).map(Box::new);
     Some(match (left, right) {
         (Unknown, kind) | (kind, Unknown) => kind,
@@ -152,6 +160,7 @@ fn join(left: Kind, right: Kind, mixing: Mixing) -> Option<Kind> {
         (Float64, Int64 { .. } | UInt64) | (Int64 { .. } | UInt64, Float64) => Float64,
         (Date, DateTime) | (DateTime, Date) => DateTime,
         (DateTime64, Date | DateTime) | (Date | DateTime, DateTime64) => DateTime64,
+        (Dynamic, _) | (_, Dynamic) => Dynamic,
         (Array(left), Array(right)) => Array(boxed(left, right)?),
         (Map(left_key, left), Map(right_key, right)) => Map(boxed(left_key, right_key)?, boxed(left, right)?),
         (Tuple(left), Tuple(right)) if left.len() == right.len() => {
@@ -167,12 +176,17 @@ fn join(left: Kind, right: Kind, mixing: Mixing) -> Option<Kind> {
             Object(fields)
         }
         (Bool, number @ (Int64 { .. } | UInt64 | Float64)) | (number @ (Int64 { .. } | UInt64 | Float64), Bool)
-            if mixing == Mixing::Json =>
+            if matches!(mixing, Mixing::Json | Mixing::JsonItems) =>
         {
             number
         }
         (left, right) if left == right => left,
         (String, _) | (_, String) if mixing == Mixing::Json => String,
+        (String, Date | DateTime | DateTime64) | (Date | DateTime | DateTime64, String)
+            if mixing == Mixing::JsonItems =>
+        {
+            String
+        }
         _ if mixing == Mixing::Text => String,
         _ => return None,
     })

@@ -102,7 +102,7 @@ impl<'a> JsonValues<'a> {
         }
         let guess = match self.next() {
             Some(b'{') => Kind::Object(self.object()?).into(),
-            Some(b'[') => array_of(self.array()?),
+            Some(b'[') => array_of(self.array()?, self.options.json_dynamic_arrays),
             Some(b'"') => {
                 let value = self.string()?;
                 let moment = self.options.moment(&value);
@@ -130,12 +130,14 @@ impl<'a> JsonValues<'a> {
     }
 }
 
-/// An array of items of one type, or a tuple where there is no such type.
-fn array_of(items: Vec<Guess>) -> Guess {
+/// An array of items of one type. Where there is no such type it is one of dynamic values, or a tuple.
+fn array_of(items: Vec<Guess>, is_dynamic: bool) -> Guess {
+    let mixing = if is_dynamic { Mixing::JsonItems } else { Mixing::Json };
     let unknown = Guess::from(Kind::Unknown);
-    let joined = items.iter().cloned().try_fold(unknown, |all, next| all.join(next, Mixing::Json));
+    let joined = items.iter().cloned().try_fold(unknown, |all, next| all.join(next, mixing));
     match joined {
         Some(item) => Kind::Array(Box::new(item)).into(),
+        None if is_dynamic => Kind::Array(Box::new(Kind::Dynamic.into())).into(),
         None => Kind::Tuple(items).into(),
     }
 }
@@ -154,8 +156,10 @@ mod tests {
                 r#"{"a": 1, "b": {"c": [1, null, 2.5], "d": "x"}}"#,
                 "Tuple(a Int64, b Tuple(c Array(Float64), d String))",
             ),
-            (r#"[1, "a"]"#, "Array(String)"),
-            (r#"[1, [2]]"#, "Tuple(Int64, Array(Int64))"),
+            (r#"[1, "a"]"#, "Array(Dynamic)"),
+            (r#"[1, [2]]"#, "Array(Dynamic)"),
+            (r#"[[1], ["a"]]"#, "Array(Dynamic)"),
+            (r#"["2024-01-01", "a", null]"#, "Array(String)"),
             (r#"[{"a": 1}, {"b": "x"}]"#, "Array(Tuple(a Int64, b String))"),
             (r#""2024-01-01""#, "Date"),
             ("1e5", "Float64"),

@@ -20,6 +20,8 @@ pub(crate) struct GuessOptions {
     /// Whether numbers in quotes are numbers, in CSV and in JSON.
     csv_numbers_in_strings: bool,
     pub json_numbers_in_strings: bool,
+    /// Whether an array of JSON has items of any types.
+    pub json_dynamic_arrays: bool,
     /// Whether arrays of values may have other lengths than the first.
     pub json_variable_columns: bool,
     time_zone: TimeZone,
@@ -37,6 +39,7 @@ impl GuessOptions {
             datetimes: settings.input_format_try_infer_datetimes,
             csv_numbers_in_strings: settings.input_format_csv_try_infer_numbers_from_strings,
             json_numbers_in_strings: settings.input_format_json_try_infer_numbers_from_strings,
+            json_dynamic_arrays: settings.input_format_json_infer_array_of_dynamic_from_array_of_different_types,
             json_variable_columns: settings.input_format_json_compact_allow_variable_number_of_columns,
             time_zone: options.time_zone.clone(),
             true_word: settings.bool_true_representation.clone(),

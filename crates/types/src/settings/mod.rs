@@ -494,6 +494,7 @@ settings! {
     input_format_csv_use_default_on_bad_values: bool as Bool = "0", "Whether a field of CSV that cannot be read has the column's default.";
     input_format_csv_missing_nullable_as_empty_string: bool as Bool = "0", "Whether an empty field of CSV without quotes is an empty string rather than NULL for Nullable(String).";
     input_format_csv_try_infer_numbers_from_strings: bool as Bool = "0", "Whether numbers are inferred from fields in quotes in CSV.";
+    input_format_json_infer_array_of_dynamic_from_array_of_different_types: bool as Bool = "1", "Whether an array of JSON whose items are of different types is inferred as Array(Dynamic), rather than as a tuple or an array of strings.";
     input_format_json_try_infer_numbers_from_strings: bool as Bool = "0", "Whether numbers are inferred from strings in JSON.";
     input_format_values_interpret_expressions: bool as Bool = "1", "Whether expressions in VALUES are computed; where this and input_format_values_deduce_templates_of_expressions are off, they are an error.";
     input_format_values_deduce_templates_of_expressions: bool as Bool = "1", "Whether expressions in VALUES are computed; where this and input_format_values_interpret_expressions are off, they are an error.";
