@@ -38,10 +38,10 @@ pub(crate) fn bind(
     }
     let mut plain: Vec<Argument> = arguments.to_vec();
     let is_low_cardinality = |argument: &Argument| matches!(argument.data_type, DataType::LowCardinality(_));
-    let has_dictionary = defaults.low_cardinality && arguments.iter().any(is_low_cardinality);
+    let has_dictionary = defaults.low_cardinality && arguments.iter().any(|argument| argument.data_type.has_dictionary());
     if has_dictionary {
         for argument in &mut plain {
-            argument.data_type = argument.data_type.remove_low_cardinality().clone();
+            argument.data_type = argument.data_type.without_dictionaries();
         }
     }
     let is_null =
@@ -69,7 +69,11 @@ pub(crate) fn bind(
         return_type = return_type.to_nullable();
     }
     let mut dictionary = None;
-    if has_dictionary && function.keeps_low_cardinality() && can_be_inside_low_cardinality(&return_type) {
+    if has_dictionary
+        && function.keeps_low_cardinality()
+        && arguments.iter().any(is_low_cardinality)
+        && can_be_inside_low_cardinality(&return_type)
+    {
         let varying = || arguments.iter().enumerate().filter(|(_, argument)| argument.constant.is_none());
         let ordinary = varying().filter(|(_, argument)| !is_low_cardinality(argument)).count();
         if varying().count() <= 1 && ordinary == 0 {
@@ -162,7 +166,7 @@ struct WithDefaults {
     return_type: DataType,
     /// Some argument is nullable: take the validity off before and put it on afterwards.
     handles_nulls: bool,
-    /// Some argument is `LowCardinality`: the function itself gets it without.
+    /// Some argument is `LowCardinality` or has it inside: the function itself gets it without.
     expands_dictionaries: bool,
     /// The result is `LowCardinality`; inside, the only argument that is no constant, if there is one.
     dictionary: Option<Option<usize>>,
@@ -238,7 +242,7 @@ impl WithDefaults {
         {
             return self.on_dictionary(arguments, at, argument);
         }
-        let expanded = arguments.iter().map(Column::without_low_cardinality).collect::<Result<Vec<_>>>()?;
+        let expanded = arguments.iter().map(Column::without_dictionaries).collect::<Result<Vec<_>>>()?;
         let result = self.on_nulls(&expanded, rows)?;
         if self.dictionary.is_some() { result.into_low_cardinality() } else { Ok(result) }
     }
@@ -255,7 +259,7 @@ impl WithDefaults {
                 if position == at {
                     Ok(Column::new(inner_type.clone(), values.clone()))
                 } else {
-                    other.slice(0, entries).without_low_cardinality()
+                    other.slice(0, entries).without_dictionaries()
                 }
             })
             .collect::<Result<_>>()?;

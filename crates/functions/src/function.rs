@@ -125,7 +125,8 @@ pub struct Defaults {
     /// The literal NULL in an argument after the first makes a NULL result, even where `nulls` is not set.
     pub null_parameters: bool,
     /// `LowCardinality` arguments: with one such argument and constants beside it the function runs over the dictionary alone and the
-    /// result is `LowCardinality` again where the type allows; otherwise they are expanded first.
+    /// result is `LowCardinality` again where the type allows; otherwise they are expanded first, as are dictionaries inside arrays,
+    /// tuples and maps.
     pub low_cardinality: bool,
     /// Only constant arguments make a constant result, by running on one row; the function gets columns of one row each.
     pub constants: bool,

@@ -350,9 +350,6 @@ fn modified(data_type: DataType, nullable: Option<bool>) -> Result<DataType> {
         Some(_) if data_type.is_nullable() => {
             Err(Error::new(ErrorCode::ILLEGAL_SYNTAX_FOR_DATA_TYPE, "Can't use [NOT] NULL modifier with Nullable type"))
         }
-        Some(true) if matches!(data_type, DataType::Tuple(_)) => {
-            Err(Error::not_implemented(format!("A Nullable tuple, Nullable({data_type}),")))
-        }
         Some(true) if matches!(&data_type, DataType::LowCardinality(inner) if inner.can_be_inside_nullable()) => {
             let inner = data_type.remove_low_cardinality().to_nullable();
             Ok(DataType::LowCardinality(Arc::new(inner)))

@@ -178,6 +178,23 @@ impl IntervalKind {
         Self::Quarter,
         Self::Year,
     ];
+
+    /// How long one is where units are converted into each other: a month has four weeks then.
+    pub fn nanoseconds(self) -> i64 {
+        match self {
+            Self::Nanosecond => 1,
+            Self::Microsecond => 1_000,
+            Self::Millisecond => 1_000_000,
+            Self::Second => 1_000_000_000,
+            Self::Minute => 60 * Self::Second.nanoseconds(),
+            Self::Hour => 60 * Self::Minute.nanoseconds(),
+            Self::Day => 24 * Self::Hour.nanoseconds(),
+            Self::Week => 7 * Self::Day.nanoseconds(),
+            Self::Month => 4 * Self::Week.nanoseconds(),
+            Self::Quarter => 3 * Self::Month.nanoseconds(),
+            Self::Year => 4 * Self::Quarter.nanoseconds(),
+        }
+    }
 }
 
 impl fmt::Display for IntervalKind {
@@ -216,6 +233,38 @@ impl DataType {
         }
     }
 
+    /// Whether it is `LowCardinality`, or an array, a tuple or a map with one inside.
+    pub fn has_dictionary(&self) -> bool {
+        match self {
+            Self::LowCardinality(_) => true,
+            Self::Array(item) => item.has_dictionary(),
+            Self::Map(key, value) => key.has_dictionary() || value.has_dictionary(),
+            Self::Tuple(elements) => elements.iter().any(|element| element.data_type.has_dictionary()),
+            _ => false,
+        }
+    }
+
+    /// The type without any `LowCardinality`, also inside arrays, tuples and maps.
+    pub fn without_dictionaries(&self) -> Self {
+        match self {
+            Self::LowCardinality(inner) => (**inner).clone(),
+            Self::Array(item) => Self::array(item.without_dictionaries()),
+            Self::Map(key, value) => {
+                Self::Map(Arc::new(key.without_dictionaries()), Arc::new(value.without_dictionaries()))
+            }
+            Self::Tuple(elements) => Self::Tuple(
+                elements
+                    .iter()
+                    .map(|element| TupleElement {
+                        name: element.name.clone(),
+                        data_type: element.data_type.without_dictionaries(),
+                    })
+                    .collect(),
+            ),
+            other => other.clone(),
+        }
+    }
+
     /// The type inside `LowCardinality` and `Nullable`, and under the name of `SimpleAggregateFunction`.
     pub fn inner(&self) -> &Self {
         match self {
@@ -248,7 +297,6 @@ impl DataType {
                 | Self::LowCardinality(_)
                 | Self::Array(_)
                 | Self::Map(..)
-                | Self::Tuple(_)
                 | Self::Variant(_)
                 | Self::Dynamic(_)
                 | Self::AggregateFunction(_)

@@ -19,6 +19,7 @@ pub mod json_type;
 pub mod kernels;
 pub mod long_sort;
 pub mod memory;
+mod name_in_lines;
 pub mod named_type;
 pub mod packed_hash;
 pub mod physical;

@@ -13,6 +13,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as ArrowType;
 use hashbrown::HashMap;
 
+use crate::cast::{CastOptions, cast};
 use crate::column::Column;
 use crate::data_type::DataType;
 use crate::error::{Error, Result};
@@ -82,8 +83,11 @@ impl Column {
         if matches!(data_type, DataType::LowCardinality(_)) {
             return Ok(self.clone());
         }
-        let array =
-            if self.array().nulls().is_some() { with_validity(self.array(), None)? } else { self.array().clone() };
+        let array = match &data_type {
+            DataType::Tuple(_) => denulled(&data_type, self.array())?,
+            _ if self.array().nulls().is_some() => with_validity(self.array(), None)?,
+            _ => self.array().clone(),
+        };
         Ok(self.like(data_type, array))
     }
 
@@ -115,6 +119,18 @@ impl Column {
         let dictionary = self.array().as_dictionary::<UInt32Type>();
         let array = kernels::take(&**dictionary.values(), dictionary.keys())?;
         Ok(self.like((**inner).clone(), array))
+    }
+
+    /// The values without any `LowCardinality`, also inside arrays, tuples and maps.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` where a key has no entry.
+    pub fn without_dictionaries(&self) -> Result<Self> {
+        match self.data_type() {
+            DataType::LowCardinality(_) => self.without_low_cardinality(),
+            other if other.has_dictionary() => cast(self, &other.without_dictionaries(), &CastOptions::default()),
+            _ => Ok(self.clone()),
+        }
     }
 
     /// The values as `LowCardinality(T)`, each distinct value once in the dictionary. A column that is one already stays.
@@ -178,6 +194,21 @@ fn distinct<K: Hash + Eq>(values: impl Iterator<Item = Option<K>>) -> (UInt32Arr
         })
         .collect();
     (rows, first_rows.into())
+}
+
+/// The values of a type that has no NULL of its own: what was NULL, as the tuple around it was, is anything.
+pub(crate) fn denulled(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
+    match data_type {
+        DataType::Nullable(_) | DataType::LowCardinality(_) => Ok(array.clone()),
+        DataType::Tuple(elements) => {
+            let (fields, columns, _) = array.as_struct().clone().into_parts();
+            let columns = elements.iter().zip(&columns).map(|(element, column)| denulled(&element.data_type, column));
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            Ok(Arc::new(StructArray::try_new_with_length(fields, columns, None, array.len())?))
+        }
+        _ if array.nulls().is_some() => with_validity(array, None),
+        _ => Ok(array.clone()),
+    }
 }
 
 /// The same values with this validity in place of their own.

@@ -19,7 +19,7 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("clamp", clamp),
-    &Function::new("firstNonDefault", first_non_default).with_nulls(),
+    &Function::new("firstNonDefault", first_non_default).with_nulls().with_dictionaries(),
     &Function::new("transform", transform).with_nulls(),
 ];
 

@@ -692,32 +692,8 @@ fn to_low_cardinality(call: &Call<'_>) -> Bound {
 
 fn to_type_name(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    let name = Value::string(name_in_lines(call.type_of(0), 0));
+    let name = Value::string(call.type_of(0).name_in_lines());
     call.bind(DataType::String, move |_, rows| Column::constant(DataType::String, &name, rows))
-}
-
-/// The name of a type, where each element of a tuple with names has a line of its own.
-fn name_in_lines(data_type: &DataType, depth: usize) -> String {
-    match data_type {
-        DataType::Array(item) => format!("Array({})", name_in_lines(item, depth)),
-        DataType::Map(key, value) => format!("Map({}, {})", name_in_lines(key, depth), name_in_lines(value, depth)),
-        DataType::Tuple(elements) if elements.iter().any(|element| element.name.is_some()) => {
-            let lines = elements.iter().map(|element| {
-                // The name as it is quoted in a tuple of this element alone.
-                let mut alone = element.clone();
-                alone.data_type = DataType::UInt8;
-                let alone = DataType::Tuple([alone].into()).to_string();
-                let name = alone.trim_start_matches("Tuple(").trim_end_matches("UInt8)");
-                format!("\n{}{name}{}", "    ".repeat(depth + 1), name_in_lines(&element.data_type, depth + 1))
-            });
-            format!("Tuple({})", lines.collect::<Vec<_>>().join(","))
-        }
-        DataType::Tuple(elements) => {
-            let names = elements.iter().map(|element| name_in_lines(&element.data_type, depth));
-            format!("Tuple({})", names.collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
-    }
 }
 
 fn materialize(call: &Call<'_>) -> Bound {

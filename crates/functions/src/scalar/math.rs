@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::{Float32Type, Float64Type, Int8Type, Int64Type, UInt8Type, UInt64Type};
+use arrow_array::types::{Float64Type, Int8Type, Int64Type, UInt8Type, UInt64Type};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::kernel::{argument_as, as_type, binary, bytes_column, unary};
 use super::simple::{Call, Function, argument};
-use crate::function::{BoundFunction, ScalarFunction};
+use crate::function::{Argument, BoundFunction, ScalarFunction};
+use crate::registry::resolve_scalar;
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
@@ -42,7 +43,7 @@ pub(crate) const UNARY: &[&dyn ScalarFunction] = math!(
     "atanh" => libm::atanh,
     "erf" => libm::erf,
     "erfc" => libm::erfc,
-    "lgamma" => libm::lgamma,
+    "lgamma" => log_gamma,
     "tgamma" => libm::tgamma,
     "degrees" => f64::to_degrees,
     "radians" => f64::to_radians,
@@ -62,8 +63,13 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("isNaN", |call| classify(call, f64::is_nan, false)).never_throws(),
     &Function::new("isFinite", |call| classify(call, f64::is_finite, true)).never_throws(),
     &Function::new("isInfinite", |call| classify(call, f64::is_infinite, false)).never_throws(),
-    &Function::new("ifNotFinite", if_not_finite).never_throws(),
+    &Function::new("ifNotFinite", if_not_finite).with_nulls().never_throws(),
 ];
+
+/// The logarithm of the gamma function, which has no value at the negative integers.
+fn log_gamma(x: f64) -> f64 {
+    if x < 0.0 && (x.is_infinite() || x.fract() == 0.0) { f64::NAN } else { libm::lgamma(x) }
+}
 
 fn check_number(call: &Call<'_>, at: usize) -> Result<()> {
     let data_type = call.type_of(at);
@@ -164,25 +170,15 @@ fn classify(call: &Call<'_>, test: fn(f64) -> bool, of_integers: bool) -> Bound 
     })
 }
 
+/// `if(isFinite(x), x, other)`: a NULL is not finite.
 fn if_not_finite(call: &Call<'_>) -> Bound {
     call.arguments(2..=2)?;
-    check_number(call, 0)?;
-    check_number(call, 1)?;
-    let result = squall_types::least_supertype(&[call.type_of(0).clone(), call.type_of(1).clone()])?;
-    call.bind(result.clone(), move |arguments, rows| {
-        let arguments = as_type(arguments, &result)?;
-        match result {
-            DataType::Float64 => {
-                binary::<Float64Type, Float64Type, Float64Type>(&result, &arguments, rows, |value, other| {
-                    if value.is_finite() { value } else { other }
-                })
-            }
-            DataType::Float32 => {
-                binary::<Float32Type, Float32Type, Float32Type>(&result, &arguments, rows, |value, other| {
-                    if value.is_finite() { value } else { other }
-                })
-            }
-            _ => Ok(argument(&arguments, 0)?.clone()),
-        }
+    let finite = resolve_scalar("isFinite", &call.arguments[..1], call.context)?;
+    let mut arguments = vec![Argument::of(finite.return_type().clone())];
+    arguments.extend(call.arguments.iter().map(|argument| Argument::of(argument.data_type.clone())));
+    let choice = resolve_scalar("if", &arguments, call.context)?;
+    call.bind(choice.return_type().clone(), move |arguments, rows| {
+        let finite = finite.execute(&arguments[..1], rows)?;
+        choice.execute(&[&[finite], arguments].concat(), rows)
     })
 }

@@ -26,7 +26,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("isNullable", is_nullable).with_nulls().with_dictionaries().never_throws().of_any_type(),
     &Function::new("isZeroOrNull", is_zero_or_null).with_nulls().without_dictionary().never_throws(),
     &Function::new("toNullable", to_nullable).with_nulls().with_dictionaries().never_throws().of_any_type(),
-    &Function::new("assumeNotNull", assume_not_null).with_nulls().with_dictionaries().never_throws().of_any_type(),
+    &Function::new("assumeNotNull", assume_not_null).with_nulls().never_throws().of_any_type(),
     &Function::new("ifNull", if_null).with_nulls().without_dictionary().never_throws().of_any_type(),
     &Function::new("nullIf", null_if).with_nulls().without_dictionary().never_throws(),
     &Function::new("coalesce", coalesce).with_nulls().without_dictionary().never_throws().of_any_type(),

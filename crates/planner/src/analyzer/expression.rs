@@ -460,7 +460,7 @@ impl<'q> Scope<'q> {
                     elements.iter().any(|element| element.name.as_deref() == Some(name))
                         || elements.iter().all(|element| element.name.is_none()) && is_number()
                 }
-                DataType::Array(item) => tuple_has(item, name),
+                DataType::Array(inner) | DataType::Nullable(inner) => tuple_has(inner, name),
                 DataType::Named(named) => tuple_has(named.values(), name),
                 _ => false,
             }

@@ -83,7 +83,7 @@ pub(super) async fn describe(
     let strings =
         |of: &dyn Fn(&ColumnDescription) -> String| Column::from_strings(rows.iter().map(|row| of(&row.column)));
     let data_type = |column: &ColumnDescription| match settings.print_pretty_type_names {
-        true => pretty_type(&column.data_type, 0),
+        true => column.data_type.name_in_lines(),
         false => column.data_type.to_string(),
     };
     let mut shown = vec![("name", strings(&|column| column.name.to_string())), ("type", strings(&data_type))];
@@ -176,30 +176,6 @@ fn subcolumns(name: &str, data_type: &DataType, level: usize, found: &mut Vec<(S
             }
         }
         _ => {}
-    }
-}
-
-/// A type's name, in which each element of a named tuple has a line of its own.
-fn pretty_type(data_type: &DataType, depth: usize) -> String {
-    const INDENT: usize = 4;
-    match data_type {
-        named if named.simple_aggregate().is_some() => named.to_string(),
-        DataType::Nullable(inner) => format!("Nullable({})", pretty_type(inner, depth)),
-        DataType::Array(item) => format!("Array({})", pretty_type(item, depth)),
-        DataType::Map(key, value) => format!("Map({}, {})", pretty_type(key, depth), pretty_type(value, depth)),
-        DataType::Tuple(elements) if elements.iter().all(|element| element.name.is_some()) && !elements.is_empty() => {
-            let line = |element: &squall_types::TupleElement| {
-                let name = element.name.as_deref().unwrap_or_default();
-                let indent = " ".repeat(INDENT * (depth + 1));
-                format!("{indent}{} {}", quote(name), pretty_type(&element.data_type, depth + 1))
-            };
-            format!("Tuple(\n{})", elements.iter().map(line).collect::<Vec<_>>().join(",\n"))
-        }
-        DataType::Tuple(elements) if !elements.is_empty() => {
-            let items: Vec<String> = elements.iter().map(|element| pretty_type(&element.data_type, depth)).collect();
-            format!("Tuple({})", items.join(", "))
-        }
-        other => other.to_string(),
     }
 }
 

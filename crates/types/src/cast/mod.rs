@@ -13,7 +13,7 @@ mod time;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{UInt8Type, UInt32Type};
+use arrow_array::types::{Int64Type, UInt8Type, UInt32Type};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, DictionaryArray, FixedSizeBinaryArray, PrimitiveArray, new_null_array,
 };
@@ -26,11 +26,11 @@ use self::text::{from_text, to_fixed_string, to_text, without_padding};
 use self::time::{ticks_to_number, to_time, zone_of};
 use crate::calendar::TimeZone;
 use crate::column::Column;
-use crate::data_type::{DataType, EnumValues};
+use crate::data_type::{DataType, EnumValues, IntervalKind};
 use crate::error::{Error, ErrorCode, Result};
 use crate::text::TextOptions;
 use crate::value::Value;
-use crate::wrappers::{encode_dictionary, with_validity};
+use crate::wrappers::{denulled, encode_dictionary, with_validity};
 use crate::{checkpoint, kernels, reserve};
 
 /// What happens to values that the target cannot hold.
@@ -223,6 +223,15 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
     }
     let inner_from = from.remove_nullable();
     let inner_to = to.remove_nullable();
+    // Under a NULL tuple an element may look like NULL though its type knows none.
+    let own;
+    let array = match array.nulls() {
+        Some(_) if !from.is_nullable() && inner_from != DataType::Nothing => {
+            own = denulled(from, array)?;
+            &own
+        }
+        _ => array,
+    };
     if !to.is_nullable() && array.null_count() > 0 && inner_from != DataType::Nothing {
         return Err(Error::new(
             ErrorCode::CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,
@@ -239,6 +248,8 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
         array.clone()
     } else if inner_from.is_string_or_fixed_string() && !inner_to.is_string_or_fixed_string() {
         return from_text(&inner_from, array, to, options);
+    } else if array.nulls().is_some() && matches!(inner_from, DataType::Tuple(_)) {
+        convert(&inner_from, &denulled(&inner_from, array)?, &inner_to, options)?
     } else {
         convert(&inner_from, array, &inner_to, options)?
     };
@@ -342,10 +353,21 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
         (_, T::Date | T::Date32 | T::DateTime(_) | T::DateTime64(..)) => to_time(from, array, to, options),
         (T::DateTime64(digits, _), _) if to.is_number() => ticks_to_number(array, *digits, to, options),
         (T::DateTime64(..), _) => Err(no_conversion(from, to)),
+        (T::Interval(unit), T::Interval(to_unit)) if unit != to_unit => Ok(intervals(array, *unit, *to_unit)),
         (_, T::Interval(_)) => numbers(array, to, options, from),
         _ if to.is_number() => numbers(array, to, options, from),
         _ => Err(no_conversion(from, to)),
     }
+}
+
+/// Intervals in another unit, rounded towards zero.
+fn intervals(array: &ArrayRef, unit: IntervalKind, to: IntervalKind) -> ArrayRef {
+    let (size, to_size) = (unit.nanoseconds(), to.nanoseconds());
+    let values = array.as_primitive::<Int64Type>();
+    Arc::new(match size.checked_div(to_size) {
+        Some(factor) if factor > 0 => values.unary::<_, Int64Type>(|value| value.wrapping_mul(factor)),
+        _ => values.unary::<_, Int64Type>(|value| value / (to_size / size)),
+    })
 }
 
 #[cfg(test)]

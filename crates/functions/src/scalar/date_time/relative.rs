@@ -50,9 +50,11 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let epoch_offset = i64::from(time.zone.offset_at(0));
     // ClickHouse adds a day where the zone's hours are not those of UTC.
     let hour_offset = if epoch_offset % 3600 == 0 { 0 } else { epoch_offset - 86_400 };
+    // Days are counted as `Date` counts them.
+    let last = if kind == IntervalKind::Day { i64::from(u16::MAX) } else { i64::from(u32::MAX) };
     call.bind(DataType::UInt32, move |arguments, _| {
         time.map::<UInt32Type>(arguments, 0, &DataType::UInt32, |instant| {
-            number(kind, instant, hour_offset).clamp(0, i64::from(u32::MAX)) as u32
+            number(kind, instant, hour_offset).clamp(0, last) as u32
         })
     })
 }

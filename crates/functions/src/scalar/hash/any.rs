@@ -19,6 +19,9 @@ use super::{city, digest, integer, metro, murmur, sip, wy};
 /// What the functions of no arguments give.
 const OF_NOTHING: u64 = 0xE28D_BDE7_FE22_E41C;
 
+/// What stands for a NULL inside arrays and tuples; shorter hashes have its lower bits.
+const OF_NULL: u128 = 0x5715_F196_CBEA_7A40_C58A_D2DA_03D9_A871;
+
 /// Numbers whose bits are gathered before they are hashed: they stay in the first cache.
 const NUMBERS_AT_ONCE: usize = 1024;
 
@@ -43,6 +46,8 @@ struct Algorithm<H> {
     numbers: Option<HashNumbers<H>>,
     /// The hash of an array's length.
     length: fn(u64) -> H,
+    /// That of a NULL inside arrays and tuples.
+    null: H,
     combine: Combine<H>,
 }
 
@@ -52,6 +57,7 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         number: None,
         numbers: None,
         length: integer::hash64,
+        null: OF_NULL as u64,
         combine: Box::new(combine),
     };
     let mixed: fn(u64, u64) -> u64 = |left, right| integer::hash64(left) ^ right;
@@ -61,6 +67,7 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             number: Some(integer::hash64),
             numbers: None,
             length: integer::hash64,
+        null: OF_NULL as u64,
             combine: Box::new(city::combine),
         },
         "farmFingerprint64" => {
@@ -102,6 +109,7 @@ pub(super) fn resolve32(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         number: None,
         numbers: None,
         length: integer::hash32,
+        null: OF_NULL as u32,
         combine: Box::new(combine),
     };
     let algorithm = match call.name {
@@ -143,6 +151,7 @@ pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         number: None,
         numbers: None,
         length: |length| pair(integer::hash32(length).into(), 0),
+        null: OF_NULL.to_le_bytes(),
         combine: Box::new(combine),
     };
     for at in 0..call.arguments.len() {
@@ -224,6 +233,7 @@ pub(super) fn resolve_keyed64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
         number: None,
         numbers: None,
         length: integer::hash64,
+        null: OF_NULL as u64,
         combine: Box::new(move |left, right| sip::hash_keyed(key, &pair(left, right)).0),
     };
     call.bind(DataType::UInt64, move |arguments, rows| {
@@ -250,6 +260,7 @@ pub(super) fn resolve_keyed128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
         number: None,
         numbers: None,
         length: |length| pair(integer::hash32(length).into(), 0),
+        null: OF_NULL.to_le_bytes(),
         combine: Box::new(move |left, right| hash(key, &both(left, right))),
     };
     let return_type = DataType::FixedString(16);
@@ -262,14 +273,19 @@ pub(super) fn resolve_keyed128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
 
 /// `xxh3_128`: a number of 128 bits.
 pub(super) fn resolve_xxh3_128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    call.arguments(1..=1)?;
-    check(call, call.type_of(0))?;
+    fn xxh3(bytes: &[u8]) -> Bytes {
+        twox_hash::XxHash3_128::oneshot(bytes).to_le_bytes()
+    }
+    for at in 0..call.arguments.len() {
+        check(call, call.type_of(at))?;
+    }
     let algorithm = Algorithm {
-        bytes: Box::new(|bytes: &[u8]| twox_hash::XxHash3_128::oneshot(bytes).to_le_bytes()),
+        bytes: Box::new(xxh3),
         number: None,
         numbers: None,
         length: |length| pair(integer::hash32(length).into(), 0),
-        combine: Box::new(|_, right| right),
+        null: OF_NULL.to_le_bytes(),
+        combine: Box::new(|left, right| xxh3(&both(left, right))),
     };
     call.bind(DataType::UInt128, move |arguments, rows| {
         let hashes = hash_all(&algorithm, arguments, rows)?.unwrap_or_else(|| vec![pair(OF_NOTHING, 0); rows]);
@@ -327,8 +343,9 @@ fn check(call: &Call<'_>, data_type: &DataType) -> Result<()> {
         DataType::Map(key, value) => check(call, key).and_then(|()| check(call, value)),
         DataType::Array(item) => check(call, item),
         DataType::Tuple(elements) => elements.iter().try_for_each(|element| check(call, &element.data_type)),
-        DataType::Nullable(_) => {
-            Err(Error::not_implemented(format!("Function {} of NULLs inside arrays and tuples", call.name)))
+        DataType::Nullable(inner) => check(call, inner),
+        DataType::Json(_) | DataType::Dynamic(_) | DataType::Variant(_) => {
+            Err(Error::not_implemented(format!("Function {} of {data_type}", call.name)))
         }
         _ => Ok(()),
     }
@@ -339,14 +356,17 @@ fn hash_all<H: Copy>(algorithm: &Algorithm<H>, arguments: &[Column], rows: usize
     let mut hashes = None;
     for argument in arguments {
         let plain = argument.without_low_cardinality()?;
-        if plain.is_constant() {
+        // The elements of tuples and the items of arrays are put one by one to the hash that is there.
+        let is_one = hashes.is_none()
+            || !matches!(plain.data_type(), DataType::Tuple(_) | DataType::Array(_) | DataType::Map(..));
+        if plain.is_constant() && is_one {
             let mut one = None;
             hash_column(algorithm, &plain.slice(0, 1).materialize()?, &mut one)?;
             if let Some(one) = one.and_then(|one: Vec<H>| one.first().copied()) {
                 add(algorithm, &mut hashes, std::iter::repeat_n(one, rows));
             }
         } else {
-            hash_column(algorithm, &plain, &mut hashes)?;
+            hash_column(algorithm, &plain.materialize()?, &mut hashes)?;
         }
     }
     Ok(hashes)
@@ -378,6 +398,16 @@ fn hash_items<H: Copy>(algorithm: &Algorithm<H>, items: &Column) -> Result<Vec<H
 fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut Option<Vec<H>>) -> Result<()> {
     let array = &**column.array();
     match column.data_type() {
+        DataType::Nullable(inner) => {
+            let mut values = None;
+            hash_column(algorithm, &Column::new((**inner).clone(), column.array().clone()), &mut values)?;
+            let mut values = values.unwrap_or_else(|| vec![algorithm.null; array.len()]);
+            if let Some(nulls) = array.logical_nulls() {
+                let hidden = values.iter_mut().zip(nulls.iter()).filter(|(_, is_valid)| !is_valid);
+                hidden.for_each(|(value, _)| *value = algorithm.null);
+            }
+            add(algorithm, hashes, values.into_iter());
+        }
         DataType::Tuple(elements) => {
             for (element, values) in elements.iter().zip(array.as_struct().columns()) {
                 hash_column(algorithm, &Column::new(element.data_type.clone(), values.clone()), hashes)?;

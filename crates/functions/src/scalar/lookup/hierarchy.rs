@@ -39,8 +39,10 @@ impl Hierarchy {
             let found = self.rows.find(&[column], 1)?;
             let Some(row) = found.rows.first().copied().filter(|row| *row != MISSING) else { break };
             chain.push(key);
-            match found.attributes[self.parent].value(row as usize).as_u64() {
-                Some(parent) if parent != 0 => key = parent,
+            let parents = &found.attributes[self.parent];
+            // Where the top has no NULL it has 0.
+            match parents.value(row as usize).as_u64() {
+                Some(parent) if parent != 0 || parents.data_type().is_nullable() => key = parent,
                 _ => break,
             }
         }

@@ -21,7 +21,7 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("map", map).with_nulls().with_dictionaries().of_any_type(),
-    &Function::new("mapFromArrays", from_arrays),
+    &Function::new("mapFromArrays", from_arrays).with_dictionaries(),
     &Function::new("mapKeys", |call| part(call, Part::Key)).never_throws(),
     &Function::new("mapValues", |call| part(call, Part::Value)).never_throws(),
     &Function::new("mapContainsKey", |call| contains(call, Part::Key)).never_throws(),
@@ -34,11 +34,11 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("mapPopulateSeries", arithmetic::populate),
     &Function::new("mapSubtract", |call| arithmetic::combine(call, true)),
     &Function::new("mapUpdate", arithmetic::update).never_throws(),
-    &Function::new("mapConcat", |call| of_entries(call, "arrayConcat", 0)),
-    &Function::new("mapSort", |call| of_entries(call, "arraySort", 0)),
-    &Function::new("mapReverseSort", |call| of_entries(call, "arrayReverseSort", 0)),
-    &Function::new("mapPartialSort", |call| of_entries(call, "arrayPartialSort", 1)),
-    &Function::new("mapPartialReverseSort", |call| of_entries(call, "arrayPartialReverseSort", 1)),
+    &Function::new("mapConcat", |call| of_entries(call, "arrayConcat", 0)).with_dictionaries(),
+    &Function::new("mapSort", |call| of_entries(call, "arraySort", 0)).with_dictionaries(),
+    &Function::new("mapReverseSort", |call| of_entries(call, "arrayReverseSort", 0)).with_dictionaries(),
+    &Function::new("mapPartialSort", |call| of_entries(call, "arrayPartialSort", 1)).with_dictionaries(),
+    &Function::new("mapPartialReverseSort", |call| of_entries(call, "arrayPartialReverseSort", 1)).with_dictionaries(),
 ];
 
 /// A map column of keys and values of which each row has those up to its end.
@@ -76,7 +76,11 @@ fn of_entries(call: &Call<'_>, of_arrays: &str, maps_from: usize) -> Bound {
         },
         other => return Err(Error::logical(format!("{other} is no array of entries"))),
     };
-    call.bind(result.clone(), move |columns, rows| {
+    // The arrays' function takes dictionaries off; a map keeps them.
+    let own = call.type_of(maps_from);
+    let are_alike = call.arguments[maps_from..].iter().all(|argument| argument.data_type == *own);
+    let kept = if are_alike && own.without_dictionaries() == result { own.clone() } else { result.clone() };
+    call.bind(kept.clone(), move |columns, rows| {
         let columns = columns.iter().zip(&arguments).map(|(column, argument)| {
             if argument.data_type == *column.data_type() {
                 column.clone()
@@ -84,7 +88,8 @@ fn of_entries(call: &Call<'_>, of_arrays: &str, maps_from: usize) -> Bound {
                 column.clone().with_type(argument.data_type.clone())
             }
         });
-        Ok(function.execute(&columns.collect::<Vec<_>>(), rows)?.with_type(result.clone()))
+        let entries = function.execute(&columns.collect::<Vec<_>>(), rows)?.with_type(result.clone());
+        cast(&entries, &kept, &CastOptions::default())
     })
 }
 

@@ -17,8 +17,11 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             format!("Number of arguments for function {} should not be 1", call.name),
         ));
     }
+    if call.arguments.len() == 1 {
+        return resolve_scalar("toString", call.arguments, call.context);
+    }
     let all = |is: fn(&DataType) -> bool| {
-        !call.arguments.is_empty() && call.arguments.iter().all(|argument| is(&argument.data_type))
+        call.name == "concat" && !call.arguments.is_empty() && call.arguments.iter().all(|argument| is(&argument.data_type))
     };
     if all(|data_type| matches!(data_type, DataType::Array(_))) {
         return resolve_scalar("arrayConcat", call.arguments, call.context);

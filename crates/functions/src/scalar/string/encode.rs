@@ -156,7 +156,10 @@ fn append_bin(out: &mut Vec<u8>, byte: u8) {
 pub(super) fn resolve_undigits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
     call.strings([0])?;
-    let bits_of_digit = if call.name == "unhex" { 4 } else { 1 };
+    let (bits_of_digit, value): (usize, fn(u8) -> u8) = match call.name {
+        "unhex" => (4, digit_value),
+        _ => (1, |digit| u8::from(digit != b'0')),
+    };
     call.bind(DataType::String, move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
         let digits_of_byte = 8 / bits_of_digit;
@@ -166,7 +169,7 @@ pub(super) fn resolve_undigits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
             let (first, rest) = digits.split_at(digits.len() % digits_of_byte);
             for byte in std::iter::once(first).filter(|first| !first.is_empty()).chain(rest.chunks(digits_of_byte)) {
                 out.push(
-                    byte.iter().fold(0, |byte: u8, &digit| (byte << bits_of_digit).wrapping_add(digit_value(digit))),
+                    byte.iter().fold(0, |byte: u8, &digit| (byte << bits_of_digit).wrapping_add(value(digit))),
                 );
             }
             Ok(())

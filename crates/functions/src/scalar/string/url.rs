@@ -55,7 +55,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         "cutFragment" => |out, url| out.extend_from_slice(until(url, b"#")),
         "cutQueryStringAndFragment" => |out, url| out.extend_from_slice(&url[..query_or_fragment(url)]),
         "cutWWW" => |out, url| {
-            let host = netloc(url);
+            let host = authority(url);
             let cut = without_www(host);
             match offset_in(url, host) {
                 Some(start) if cut.len() < host.len() && after_scheme(url).is_some() => {
@@ -148,16 +148,48 @@ pub(super) fn domain(url: &[u8]) -> &[u8] {
 
 /// The host as RFC 3986 has it: behind the last `@` of the authority, whatever stands before it.
 pub(super) fn domain_rfc(url: &[u8]) -> &[u8] {
-    let authority = netloc(url);
+    let authority = authority(url);
     let host = &authority[authority.iter().rposition(|&byte| byte == b'@').map_or(0, |at| at + 1)..];
     let host = until(host, b":");
     let dot = host.iter().rposition(|&byte| byte == b'.');
     if dot.is_some_and(|dot| dot + 1 != host.len()) { host } else { &[] }
 }
 
-fn netloc(url: &[u8]) -> &[u8] {
+/// Where the authority is, whatever is in it.
+fn authority(url: &[u8]) -> &[u8] {
     let rest = after_scheme(url).unwrap_or(url);
     until(rest, b"/?#")
+}
+
+/// The authority up to what no host may have; nothing where that stands among the letters that a scheme would be of.
+fn netloc(url: &[u8]) -> &[u8] {
+    const SCHEME_BYTES: usize = 16;
+    let ends = |byte: u8| b" \t<>%{}|\\^~[];=&".contains(&byte);
+    let rest = match url.strip_prefix(b"//") {
+        Some(rest) => rest,
+        None => {
+            let is_of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b".-+".contains(byte);
+            let scheme = url.iter().take(SCHEME_BYTES).skip(1).take_while(|byte| is_of_scheme(byte)).count() + 1;
+            match url.get(scheme) {
+                Some(&byte) if scheme < SCHEME_BYTES && ends(byte) => return &[],
+                _ => url.get(scheme..).and_then(|rest| rest.strip_prefix(b"://")).unwrap_or(url),
+            }
+        }
+    };
+    // Before an `@` there may be slashes and question marks.
+    let mut has_identification = false;
+    let mut end = rest.len();
+    for (at, &byte) in rest.iter().enumerate() {
+        match byte {
+            b'/' | b'?' if has_identification => return &rest[..at],
+            b'/' | b'?' => end = end.min(at),
+            b'#' => return &rest[..if has_identification { at } else { end.min(at) }],
+            b'@' => has_identification = true,
+            _ if ends(byte) => return &rest[..end.min(at)],
+            _ => {}
+        }
+    }
+    if has_identification { rest } else { &rest[..end] }
 }
 
 pub(super) fn without_www(host: &[u8]) -> &[u8] {

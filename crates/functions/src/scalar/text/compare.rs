@@ -7,6 +7,7 @@ use arrow_array::types::{Float64Type, Int8Type, UInt8Type, UInt16Type};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::function::BoundFunction;
+use crate::registry::resolve_scalar;
 use crate::scalar::simple::{Call, Strings, integers, primitive_column};
 use crate::scalar::string::{fold_ascii, fold_characters};
 
@@ -15,8 +16,12 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 /// `startsWithCaseInsensitive`, `endsWithCaseInsensitive`, and by characters.
 pub(super) fn resolve_end(call: &Call<'_>) -> Bound {
     call.arguments(2..=2)?;
-    call.strings([0, 1])?;
     let at_start = call.name.starts_with("starts");
+    if matches!((call.type_of(0), call.type_of(1)), (DataType::Array(_), DataType::Array(_))) {
+        // Items of arrays have no case.
+        return resolve_scalar(if at_start { "startsWith" } else { "endsWith" }, call.arguments, call.context);
+    }
+    call.strings([0, 1])?;
     let fold = if call.name.ends_with("UTF8") { fold_characters } else { fold_ascii };
     call.bind(DataType::UInt8, move |arguments, rows| {
         let (strings, ends) = (Strings::of(arguments, 0)?, Strings::of(arguments, 1)?);

@@ -20,7 +20,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("tuple", tuple).with_nulls().with_dictionaries().never_throws().of_any_type(),
     &Function::new("tupleElement", tuple_element).with_nulls().with_dictionaries().never_throws().of_any_type(),
     &Function::new("flattenTuple", shape::flatten).with_nulls().with_dictionaries().never_throws(),
-    &Function::new("tupleConcat", shape::concat).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("tupleConcat", shape::concat).with_nulls().never_throws(),
     &Function::new("tupleToNameValuePairs", shape::name_value_pairs).with_nulls().with_dictionaries().never_throws(),
     &Function::new("tupleHammingDistance", shape::hamming_distance).never_throws(),
     &Function::new("tupleDivide", |call| arithmetic::of_tuples(call, "divide")),
@@ -89,7 +89,8 @@ fn tuple_element(call: &Call<'_>) -> Bound {
     if matches!(tuple_type.inner(), DataType::Json(_)) && call.arguments.len() == 2 {
         return super::alternatives::get_subcolumn(call);
     }
-    let DataType::Tuple(types) = tuple_type else {
+    let is_nullable = tuple_type.is_nullable();
+    let DataType::Tuple(types) = tuple_type.inner().without_names() else {
         return Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
             format!(
@@ -139,24 +140,43 @@ fn tuple_element(call: &Call<'_>) -> Bound {
         };
         return Err(Error::new(code, message));
     };
-    let element_type = element.data_type.clone();
-    let result = (0..depth).fold(element_type, |item, _| DataType::array(item));
+    let element = element.data_type.clone();
+    let item = if is_nullable { element.to_nullable() } else { element.clone() };
+    let result = (0..depth).fold(item.clone(), |item, _| DataType::array(item));
     call.bind(result.clone(), move |arguments, _| {
         let column = argument(arguments, 0)?;
-        let picked = Column::new(result.clone(), pick(column.array(), depth, at)?);
+        let of_tuples = |tuples: &ArrayRef| match is_nullable {
+            true => element_of_nullable(tuples, at, &element, &item),
+            false => Ok(tuples.as_struct().column(at).clone()),
+        };
+        let picked = Column::new(result.clone(), in_arrays(column.array(), depth, &of_tuples)?);
         Ok(if column.is_constant() { Column::repeat(&picked, column.rows()) } else { picked })
     })
 }
 
-/// An element of tuples, which may lie in arrays.
-fn pick(array: &ArrayRef, depth: usize, at: usize) -> Result<ArrayRef> {
+/// What is made of the items of arrays that lie so deep in each other; of the array itself where that is not at all.
+fn in_arrays(array: &ArrayRef, depth: usize, of: &dyn Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ArrayRef> {
     if depth == 0 {
-        return Ok(array.as_struct().column(at).clone());
+        return of(array);
     }
     let list = array.as_list::<i32>();
-    let items = pick(list.values(), depth - 1, at)?;
+    let items = in_arrays(list.values(), depth - 1, of)?;
     let field = Arc::new(arrow_schema::Field::new("item", items.data_type().clone(), true));
     Ok(Arc::new(arrow_array::ListArray::try_new(field, list.offsets().clone(), items, None)?))
+}
+
+/// An element of tuples of which some are NULL: it is NULL with them where its type can be.
+fn element_of_nullable(tuples: &ArrayRef, at: usize, element: &DataType, result: &DataType) -> Result<ArrayRef> {
+    let values = Column::new(element.clone(), tuples.as_struct().column(at).clone());
+    // Under a NULL tuple an element may look like NULL though its type knows none.
+    let own = values.nulls().filter(|_| element.remove_low_cardinality().is_nullable());
+    let nulls = NullBuffer::union(own, tuples.nulls());
+    match result {
+        DataType::LowCardinality(_) => values.without_low_cardinality()?.to_nullable(nulls)?.into_low_cardinality(),
+        DataType::Nullable(_) => values.to_nullable(nulls),
+        _ => values.without_nulls(),
+    }?
+    .to_array()
 }
 
 fn tuple_names(call: &Call<'_>) -> Bound {

@@ -133,10 +133,10 @@ fn expect_string(call: &Call<'_>, at: usize, name: &str, ordinal: &str) -> Resul
 }
 
 fn by_pattern(call: &Call<'_>, syntax: Syntax) -> Bound {
-    let least = if syntax == Syntax::MySql { 1 } else { 2 };
-    call.arguments(least..=3)?;
+    call.arguments(1..=3)?;
     expect_string(call, 0, "time", "1st")?;
     let text: &[u8] = match call.arguments.get(1) {
+        None if syntax == Syntax::Joda => b"yyyy-MM-dd HH:mm:ss",
         None => b"%Y-%m-%d %H:%i:%s",
         Some(_) => {
             expect_string(call, 1, "format", "2nd")?;
