@@ -39,7 +39,9 @@ impl GuessOptions {
             datetimes: settings.input_format_try_infer_datetimes,
             csv_numbers_in_strings: settings.input_format_csv_try_infer_numbers_from_strings,
             json_numbers_in_strings: settings.input_format_json_try_infer_numbers_from_strings,
-            json_dynamic_arrays: settings.input_format_json_infer_array_of_dynamic_from_array_of_different_types,
+            // A number in quotes may be one string of many.
+            json_dynamic_arrays: settings.input_format_json_infer_array_of_dynamic_from_array_of_different_types
+                && !settings.input_format_json_try_infer_numbers_from_strings,
             json_variable_columns: settings.input_format_json_compact_allow_variable_number_of_columns,
             time_zone: options.time_zone.clone(),
             true_word: settings.bool_true_representation.clone(),

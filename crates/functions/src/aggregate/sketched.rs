@@ -96,7 +96,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
         _ => None,
     };
     if argument.is_wide_integer() && kind == "ExactWeightedInterpolated" {
-        return Ok(super::as_floats::resolve(call, resolve)?.ok_or_else(|| call.illegal_type(argument))?);
+        return super::as_floats::resolve(call, resolve)?.ok_or_else(|| call.illegal_type(argument));
     }
     if let Some(rule) = rule.filter(|_| argument.is_decimal() || argument.is_wide_integer())
         && let Some(function) = wide_quantile::resolve(

@@ -142,7 +142,7 @@ impl Scope<'_> {
             ColumnTransformer::ApplyLambda { lambda, .. } => {
                 let [parameter] = &lambda.parameters[..] else {
                     return Err(self.in_scope(Error::new(
-                        ErrorCode::BAD_ARGUMENTS,
+                        ErrorCode::SYNTAX_ERROR,
                         format!("APPLY needs a lambda of one argument, not of {}", lambda.parameters.len()),
                     )));
                 };

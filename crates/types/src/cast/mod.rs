@@ -194,6 +194,9 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
     if from.simple_aggregate().or_else(|| to.simple_aggregate()).is_some() {
         return cast_array(&from.without_names(), array, &to.without_names(), options);
     }
+    if let Some(plain) = nullable_without_name(to) {
+        return cast_array(from, array, &plain, options);
+    }
     if let DataType::Named(named) = to {
         // The name of `from` stays: a geometry keeps which shape each of its values is.
         return cast_array(from, array, named.values(), options);
@@ -203,6 +206,9 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
     }
     if let DataType::Named(named) = from {
         return cast_array(named.values(), array, to, options);
+    }
+    if let Some(plain) = nullable_without_name(from) {
+        return cast_array(&plain, array, to, options);
     }
     if let DataType::LowCardinality(entry_type) = from {
         let dictionary = array.as_dictionary::<UInt32Type>();
@@ -242,7 +248,11 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
         if !to.is_nullable() && !array.is_empty() {
             return Err(Error::new(ErrorCode::CANNOT_CONVERT_TYPE, "Cannot convert NULL to a non-nullable type"));
         }
-        return Ok(new_null_array(&to.arrow_type(), array.len()));
+        // Elements of a NULL tuple are values all the same.
+        return match inner_to {
+            DataType::Tuple(_) => Column::default_values(to.clone(), array.len())?.to_array(),
+            _ => Ok(new_null_array(&to.arrow_type(), array.len())),
+        };
     }
     let result = if inner_from == inner_to {
         array.clone()
@@ -258,6 +268,17 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
     }
     let nulls = NullBuffer::union(array.nulls(), result.nulls());
     with_validity(&result, nulls.filter(|nulls| nulls.null_count() > 0))
+}
+
+/// `Nullable` of what a name stands around; `None` for other types.
+fn nullable_without_name(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::Nullable(inner) => match &**inner {
+            DataType::Named(named) => Some(DataType::Nullable(Arc::new(named.values().clone()))),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Converts between types without wrappers. Rows that are NULL in `array` hold anything in the result.
