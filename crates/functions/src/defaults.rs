@@ -38,7 +38,8 @@ pub(crate) fn bind(
     }
     let mut plain: Vec<Argument> = arguments.to_vec();
     let is_low_cardinality = |argument: &Argument| matches!(argument.data_type, DataType::LowCardinality(_));
-    let has_dictionary = defaults.low_cardinality && arguments.iter().any(|argument| argument.data_type.has_dictionary());
+    let has_dictionary =
+        defaults.low_cardinality && arguments.iter().any(|argument| argument.data_type.has_dictionary());
     if has_dictionary {
         for argument in &mut plain {
             argument.data_type = argument.data_type.without_dictionaries();

@@ -8,8 +8,8 @@ use crate::accumulator::AggregateFunction;
 use crate::registry::own_name;
 
 use super::{
-    analysis_of_variance, any, as_floats, any_heavy, arg_min_max, average, average_weighted, bits, contingency, count, covariance,
-    delta_sum, distinct_paths, entropy, flame_graph, funnel, gini, group_array, group_array_insert_at,
+    analysis_of_variance, any, any_heavy, arg_min_max, as_floats, average, average_weighted, bits, contingency, count,
+    covariance, delta_sum, distinct_paths, entropy, flame_graph, funnel, gini, group_array, group_array_insert_at,
     group_array_intersect, group_array_moving, group_array_pick, group_bitmap, group_concat, group_uniq_array,
     histogram, hyper_log_log, information_value, intervals, json_patch, k_means, kahan, largest_triangle,
     mapped_arrays, mean_tests, min_max, moment_matrix, moving_average, next_node, nothing, numeric_vector, quantile,

@@ -14,7 +14,8 @@ use super::levels::{Levels, levels};
 use super::ordered::Numbers;
 use super::row_hash::number_bits;
 use super::{
-    bfloat16, dd_sketch, deterministic, gk_summary, prometheus_histogram, t_digest, timing, weighted_values, wide_quantile,
+    bfloat16, dd_sketch, deterministic, gk_summary, prometheus_histogram, t_digest, timing, weighted_values,
+    wide_quantile,
 };
 
 /// What is kept of the values of a group. Values are given and returned as [`Numbers`] rank them.

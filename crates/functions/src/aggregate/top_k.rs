@@ -219,7 +219,12 @@ impl<V> Counters<V> {
                     self.rise(at);
                 }
                 None => {
-                    self.push(counter.hash, counter.value, counter.count.wrapping_add(unknown_here), counter.error.wrapping_add(unknown_here));
+                    self.push(
+                        counter.hash,
+                        counter.value,
+                        counter.count.wrapping_add(unknown_here),
+                        counter.error.wrapping_add(unknown_here),
+                    );
                 }
             }
         }

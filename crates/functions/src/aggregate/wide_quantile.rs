@@ -187,9 +187,7 @@ impl<V: Integer> StateFunction for Exact<V> {
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
         let weights = match (self.is_weighted(), arguments) {
-            (true, [_, weights]) => {
-                Some(number_bits(weights).ok_or_else(|| Error::logical("weights are numbers"))?)
-            }
+            (true, [_, weights]) => Some(number_bits(weights).ok_or_else(|| Error::logical("weights are numbers"))?),
             _ => None,
         };
         Ok(Rows { values: values(arguments)?, weights })

@@ -3,8 +3,8 @@
 use super::expression::call;
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
-    Expression, ExpressionKind, FrameBound, FrameUnit, Function, Identifier, Lambda, Literal, MatchedColumns, NullsAction,
-    Over, WindowDefinition, WindowFrame,
+    Expression, ExpressionKind, FrameBound, FrameUnit, Function, Identifier, Lambda, Literal, MatchedColumns,
+    NullsAction, Over, WindowDefinition, WindowFrame,
 };
 use crate::format::format_data_type;
 

@@ -45,9 +45,11 @@ pub(super) async fn of_column(column: &Column, pieces: &mut Pieces) -> Result<Bi
     for first in (0..rows).step_by(ROWS_AT_ONCE) {
         for row in first..rows.min(first + ROWS_AT_ONCE) {
             values.append(row, &mut bytes);
-            ends.push(i32::try_from(bytes.len()).map_err(|_| {
-                Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "Values of a sorting key are too large")
-            })?);
+            ends.push(
+                i32::try_from(bytes.len()).map_err(|_| {
+                    Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "Values of a sorting key are too large")
+                })?,
+            );
         }
         grow(&mut bytes, 0)?;
         pieces.pause().await;

@@ -155,7 +155,9 @@ fn nested_objects(wanted: &DataType) -> DataType {
 
 fn variant_type(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    let DataType::Variant(alternatives) = call.type_of(0).without_names() else { return Err(wrong_first(call, "Variant")) };
+    let DataType::Variant(alternatives) = call.type_of(0).without_names() else {
+        return Err(wrong_first(call, "Variant"));
+    };
     let named = alternatives.iter().enumerate().map(|(at, one)| (one.to_string().into(), at as i16));
     let values = [("None".into(), -1)].into_iter().chain(named).collect();
     let result = DataType::Enum8(Arc::new(EnumValues::new(values)?));

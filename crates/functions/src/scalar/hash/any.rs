@@ -67,7 +67,7 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             number: Some(integer::hash64),
             numbers: None,
             length: integer::hash64,
-        null: OF_NULL as u64,
+            null: OF_NULL as u64,
             combine: Box::new(city::combine),
         },
         "farmFingerprint64" => {

@@ -21,7 +21,9 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         return resolve_scalar("toString", call.arguments, call.context);
     }
     let all = |is: fn(&DataType) -> bool| {
-        call.name == "concat" && !call.arguments.is_empty() && call.arguments.iter().all(|argument| is(&argument.data_type))
+        call.name == "concat"
+            && !call.arguments.is_empty()
+            && call.arguments.iter().all(|argument| is(&argument.data_type))
     };
     if all(|data_type| matches!(data_type, DataType::Array(_))) {
         return resolve_scalar("arrayConcat", call.arguments, call.context);

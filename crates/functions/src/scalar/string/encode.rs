@@ -168,9 +168,7 @@ pub(super) fn resolve_undigits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
             let digits = strings.get(row);
             let (first, rest) = digits.split_at(digits.len() % digits_of_byte);
             for byte in std::iter::once(first).filter(|first| !first.is_empty()).chain(rest.chunks(digits_of_byte)) {
-                out.push(
-                    byte.iter().fold(0, |byte: u8, &digit| (byte << bits_of_digit).wrapping_add(value(digit))),
-                );
+                out.push(byte.iter().fold(0, |byte: u8, &digit| (byte << bits_of_digit).wrapping_add(value(digit))));
             }
             Ok(())
         })
