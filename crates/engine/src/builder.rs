@@ -7,10 +7,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use squall_planner::fill::Fill;
 use squall_planner::{
-    Aggregate, AggregateCall, Expression, Join, JoinStrictness, Plan, RuntimeFilter, Scan, SortKey, Window,
+    Aggregate, AggregateCall, CommonRows, Expression, Join, JoinStrictness, Plan, RuntimeFilter, Scan, SortKey, Window,
 };
 use squall_runtime::{ProfileEvent, ThreadPool};
-use squall_storage::{Insertion, PartMerge, ScanRequest, SkipIndexUse, TableHandle, TableScan};
+use squall_storage::{Insertion, PartMerge, ScanRequest, SkipIndexUse, Table, TableHandle, TableScan};
 use squall_types::{DataType, Error, Result, Schema};
 
 use crate::aggregate::bounds::Bounds;
@@ -19,10 +19,11 @@ use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning};
 use crate::aggregate::sink::{AggregateSink, Grouping};
 use crate::aggregate::spilled::Spilling;
+use crate::common_rows::{CollectedRows, Reading};
 use crate::fill::WithFill;
 use crate::insert::{Commit, Input, InputScan, InsertSink};
 use crate::join::{
-    BucketJoining, Filling, Grace, JoinPaste, JoinProbe, JoinSink, JoinTable, KeyFilter, Matching, Unmatched,
+    BoundedScan, BucketJoining, Filling, Grace, JoinPaste, JoinProbe, JoinSink, JoinTable, KeyBound, KeyFilter, Matching, Unmatched,
     stored_right_side,
 };
 use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
@@ -83,6 +84,16 @@ pub(crate) struct Builder {
     joins: usize,
     /// By its number: the keys that a runtime filter asks.
     build_sides: HashMap<u64, BuildSide>,
+    /// By its number: what is computed once.
+    common_rows: HashMap<usize, CommonSubplan>,
+}
+
+/// A plan whose rows are computed once.
+struct CommonSubplan {
+    rows: Arc<CollectedRows>,
+    /// The pipelines that fill it.
+    filled: Vec<usize>,
+    is_sorted: bool,
 }
 
 /// The build side of a join.
@@ -96,12 +107,14 @@ struct BuildSide {
 
 impl Builder {
     pub(crate) fn new(context: Arc<QueryContext>) -> Self {
-        Self { context, pipelines: Vec::new(), totals: None, counted: None, joins: 0, build_sides: HashMap::new() }
+        let (build_sides, common_rows) = (HashMap::new(), HashMap::new());
+        Self { context, pipelines: Vec::new(), totals: None, counted: None, joins: 0, build_sides, common_rows }
     }
 
     /// The pipelines of a SELECT and its output.
     pub(crate) fn select(mut self, plan: &Plan) -> Result<(Vec<Pipeline>, Arc<Output>)> {
         // A last LIMIT is applied where rows come out in order, so that what it lets through does not depend on chance.
+        let plan = self.common_subplans(plan)?;
         let (plan, offset, limit) = match plan {
             Plan::Limit { input, offset, limit, ties: None } => (&**input, *offset, *limit),
             other => (other, 0, None),
@@ -294,7 +307,48 @@ impl Builder {
                 chains
             }
             Plan::Join(join) => self.join(join, wants_few)?,
+            Plan::CommonSubplan { .. } => {
+                let input = self.common_subplans(plan)?;
+                self.lower(input, wants_few)?
+            }
+            Plan::CommonRows(reading) => vec![self.common_rows(reading)?],
         })
+    }
+
+    /// Collects the rows of the subplans that stand before a plan's other steps. Gives these.
+    fn common_subplans<'a>(&mut self, mut plan: &'a Plan) -> Result<&'a Plan> {
+        while let Plan::CommonSubplan { number, rows, input } = plan {
+            let chains = self.lower(rows, false)?;
+            self.totals = None;
+            let is_sorted = chains.iter().all(|chain| chain.is_sorted);
+            let (collecting, filled) = self.collect(chains);
+            let rows = Arc::new(CollectedRows::new(collecting, rows.schema().clone()));
+            self.common_rows.insert(*number, CommonSubplan { rows, filled, is_sorted });
+            plan = input;
+        }
+        Ok(plan)
+    }
+
+    fn common_rows(&mut self, reading: &CommonRows) -> Result<Chain> {
+        self.totals = None;
+        let subplan = self.common_rows.get(&reading.number);
+        let subplan = subplan.ok_or_else(|| Error::logical("rows of a common subplan that is not there"))?;
+        let columns = reading.columns.iter().zip(reading.schema.types());
+        let columns = columns.map(|(position, data_type)| Expression::column(*position, data_type)).collect();
+        let reader = Reading::new(subplan.rows.clone(), Project::new(columns, reading.schema.clone()));
+        let mut chain = Chain::new(self.units(reader), "ReadFromCommonBuffer", subplan.filled.clone());
+        chain.is_sorted = subplan.is_sorted;
+        Ok(chain)
+    }
+
+    /// Ends chains where their rows are kept in their order; what is kept, and the numbers of the pipelines.
+    fn collect(&mut self, chains: Vec<Chain>) -> (Arc<Collecting>, Vec<usize>) {
+        let works = Works::new(self.context.clone());
+        // First, as workers look for morsels in the order of pipelines: what does not fit is written before more rows come.
+        let mut collected = self.works(&works, "WriteSortedRows");
+        let collecting = Collecting::whole(works, self.context.clone());
+        collected.extend(self.end(chains, Arc::new(WindowSink::new(collecting.clone()))));
+        (collecting, collected)
     }
 
     /// The steps of a plan of whose columns only those at `needed` are read: others need not be filtered or repeated.
@@ -411,6 +465,7 @@ impl Builder {
             columns: scan.columns.clone(),
             schema: scan.schema.clone(),
             predicate: scan.predicate.clone(),
+            bounds: Vec::new(),
             limit: scan.limit,
             skip_indexes: SkipIndexUse::new(&self.context.settings),
             row_numbers: false,
@@ -439,16 +494,38 @@ impl Builder {
             operators.push(Arc::new(Filter::new(predicate.clone(), needed)));
         }
         let source_name = format!("{}.{}", scan.table.database(), scan.table.name());
+        let (source, depends_on) = self.bounded(scan, table, request, source);
         Ok(Chain {
             source,
             source_name,
             operators,
-            depends_on: Vec::new(),
+            depends_on,
             is_sorted: false,
             is_table: true,
             finds_for: Vec::new(),
             after_finds: None,
         })
+    }
+
+    /// The scan within the bounds that build sides of joins give it, and the pipelines that fill these.
+    fn bounded(
+        &self,
+        scan: &Scan,
+        table: &Arc<dyn Table>,
+        request: ScanRequest,
+        whole: Arc<dyn TableScan>,
+    ) -> (Arc<dyn TableScan>, Vec<usize>) {
+        let mut depends_on = Vec::new();
+        let bounds = scan.bounds.iter().filter_map(|bound| {
+            let side = self.build_sides.get(&bound.join)?;
+            depends_on.extend(&side.filled);
+            Some(KeyBound { table: side.table.clone(), key: bound.key, column: bound.column })
+        });
+        let bounds: Vec<KeyBound> = bounds.collect();
+        match bounds.is_empty() {
+            true => (whole, depends_on),
+            false => (Arc::new(BoundedScan::new(table.clone(), request, whole, bounds)), depends_on),
+        }
     }
 
     /// The totals of the step below go through an operator of this one.
@@ -513,10 +590,7 @@ impl Builder {
 
     fn fill(&mut self, fill: &Fill) -> Result<Chain> {
         let chains = self.lower(&fill.input, false)?;
-        let works = Works::new(self.context.clone());
-        let mut collected = self.works(&works, "WriteSortedRows");
-        let collecting = Collecting::whole(works, self.context.clone());
-        collected.extend(self.end(chains, Arc::new(WindowSink::new(collecting.clone()))));
+        let (collecting, collected) = self.collect(chains);
         let filling = WithFill::new(fill.clone(), collecting);
         let mut chain = Chain::new(self.units(filling), "FillingTransform", collected);
         chain.is_sorted = true;

@@ -3,6 +3,7 @@
 
 mod aggregate;
 mod builder;
+mod common_rows;
 pub mod engine;
 pub mod evaluate;
 mod execution;

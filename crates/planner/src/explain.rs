@@ -99,17 +99,23 @@ fn name(plan: &Plan) -> String {
         Plan::Union { .. } => "Union".to_owned(),
         Plan::ArrayJoin { .. } => "ArrayJoin".to_owned(),
         Plan::Join(_) => "Join".to_owned(),
+        Plan::CommonSubplan { .. } => "SaveSubqueryResultToBuffer".to_owned(),
+        Plan::CommonRows(_) => "ReadFromCommonBuffer".to_owned(),
     }
 }
 
 fn details(plan: &Plan) -> Vec<String> {
     match plan {
-        Plan::Scan(Scan { schema, predicate, limit, .. }) => {
+        Plan::Scan(Scan { table, schema, predicate, bounds, limit, .. }) => {
             let columns =
                 (!schema.is_empty()).then(|| format!("Columns: {}", schema.names().collect::<Vec<_>>().join(", ")));
             let predicate = predicate.iter().map(|predicate| format!("Filter column: {}", text(predicate, schema)));
+            let bounds = bounds.iter().filter_map(|bound| {
+                let column = table.columns().get(bound.column)?;
+                Some(format!("Runtime bounds: {} by the keys of join {}", column.name, bound.join))
+            });
             let limit = limit.iter().map(|limit| format!("Limit {limit}"));
-            columns.into_iter().chain(predicate).chain(limit).collect()
+            columns.into_iter().chain(predicate).chain(bounds).chain(limit).collect()
         }
         Plan::Filter { input, predicate } => vec![format!("Filter column: {}", text(predicate, input.schema()))],
         Plan::Project { input, expressions, schema } => expressions
@@ -205,6 +211,10 @@ fn details(plan: &Plan) -> Vec<String> {
                 details.push(format!("Interpolate: {}", columns.collect::<Vec<_>>().join(", ")));
             }
             details
+        }
+        Plan::CommonSubplan { number, .. } => vec![format!("Buffer {number}: the rows of the first step below")],
+        Plan::CommonRows(reading) => {
+            vec![format!("Buffer {}: {}", reading.number, reading.schema.names().collect::<Vec<_>>().join(", "))]
         }
         Plan::Values { .. } | Plan::Union { .. } => Vec::new(),
     }

@@ -404,6 +404,7 @@ pub(crate) fn target_source(
         schema: Arc::new(squall_types::Schema { fields }),
         predicate: None,
         limit: None,
+        bounds: Vec::new(),
         hides_rows: false,
     });
     let plan = project(scan, expressions, view.columns().iter().map(|column| column.name.clone()));

@@ -101,6 +101,30 @@ pub enum Plan {
     },
     /// Rows of two inputs side by side.
     Join(Join),
+    /// A plan of which several steps read rows that are computed once.
+    CommonSubplan {
+        /// The number by which [`CommonRows`] in `input` know the rows.
+        number: usize,
+        /// The rows that are computed once.
+        rows: Box<Plan>,
+        /// What reads them; its rows come out.
+        input: Box<Plan>,
+    },
+    /// Rows that are computed once.
+    CommonRows(CommonRows),
+}
+
+/// A reading of the rows of a [`Plan::CommonSubplan`] around it.
+#[derive(Clone, Debug)]
+pub struct CommonRows {
+    /// The number of the subplan.
+    pub number: usize,
+    /// The columns of it that are read.
+    pub columns: Vec<usize>,
+    /// These columns.
+    pub schema: Arc<Schema>,
+    /// What the rows are, for estimates; nothing in a plan that is done, which may be kept for longer than its tables are.
+    pub rows: Option<Arc<Plan>>,
 }
 
 /// Rows of two inputs side by side. The right one is held in memory, by its keys; the left one streams past it.
@@ -127,7 +151,7 @@ pub struct Join {
     /// These columns. Where a side may be missing, a column that is Nullable here and not in the input is NULL, any other the
     /// type's default.
     pub schema: Arc<Schema>,
-    /// The number of the filters by its build side's keys, where there are any on the probe side.
+    /// The number by which filters and scans on the probe side know its build side's keys, where there are any.
     pub runtime_filter: Option<u64>,
 }
 
@@ -279,11 +303,24 @@ pub struct Scan {
     /// A condition over the columns read that the scan applies: parts and granules that cannot hold a match are passed over, and
     /// the remaining rows are filtered.
     pub predicate: Option<Expression>,
+    /// The keys of joins above outside of whose values no row matters.
+    pub bounds: Vec<KeyBound>,
     /// How many first rows suffice, where no step above needs more.
     pub limit: Option<u64>,
     /// Whether `predicate` hides rows from the query (a row policy): nothing of the query that could tell of hidden rows, by failing, may be
     /// tested with it.
     pub hides_rows: bool,
+}
+
+/// A column of a table that equals a key of a join above it, in every row that matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyBound {
+    /// The number of the join ([`Join::runtime_filter`]).
+    pub join: u64,
+    /// The position of the key among the join's.
+    pub key: usize,
+    /// The position of the column among the table's.
+    pub column: usize,
 }
 
 /// Grouping and aggregation.
@@ -512,10 +549,11 @@ impl Plan {
         };
         let is_same_step = match (self, other) {
             (Self::Scan(left), Self::Scan(right)) => {
-                Arc::ptr_eq(&left.table, &right.table)
+                left.table.rows_identity() == right.table.rows_identity()
                     && left.columns == right.columns
                     && both_same(&left.predicate, &right.predicate)
                     && left.limit == right.limit
+                    && left.bounds == right.bounds
                     && left.hides_rows == right.hides_rows
             }
             (Self::Filter { predicate: left, .. }, Self::Filter { predicate: right, .. }) => left.same(right),
@@ -558,6 +596,9 @@ impl Plan {
                     && left.right_columns == right.right_columns
                     && left.runtime_filter == right.runtime_filter
             }
+            (Self::CommonRows(left), Self::CommonRows(right)) => {
+                left.number == right.number && left.columns == right.columns
+            }
             _ => false,
         };
         is_same_step
@@ -571,7 +612,11 @@ impl Plan {
     /// The first of `visit`.
     pub fn try_for_each_input(&mut self, mut visit: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         match self {
-            Self::Scan(_) | Self::Values { .. } => Ok(()),
+            Self::Scan(_) | Self::Values { .. } | Self::CommonRows(_) => Ok(()),
+            Self::CommonSubplan { rows, input, .. } => {
+                visit(rows)?;
+                visit(input)
+            }
             Self::Union { inputs, .. } => inputs.iter_mut().try_for_each(visit),
             Self::Join(join) => {
                 visit(&mut join.left)?;
@@ -593,7 +638,11 @@ impl Plan {
     /// Calls `visit` with every expression of this step, not of those below.
     pub fn visit_expressions(&self, visit: &mut dyn FnMut(&Expression)) {
         match self {
-            Self::Values { .. } | Self::Distinct { .. } | Self::Union { .. } => {}
+            Self::Values { .. }
+            | Self::Distinct { .. }
+            | Self::Union { .. }
+            | Self::CommonSubplan { .. }
+            | Self::CommonRows(_) => {}
             Self::Fill(fill) => fill.interpolated.iter().for_each(|(_, expression)| visit(expression)),
             Self::Scan(scan) => scan.predicate.iter().for_each(visit),
             Self::Filter { predicate, .. } => visit(predicate),
@@ -622,7 +671,8 @@ impl Plan {
     /// The steps right below this one.
     pub fn inputs(&self) -> impl Iterator<Item = &Self> {
         let (some, many): ([Option<&Self>; 2], &[Self]) = match self {
-            Self::Scan(_) | Self::Values { .. } => ([None, None], &[]),
+            Self::Scan(_) | Self::Values { .. } | Self::CommonRows(_) => ([None, None], &[]),
+            Self::CommonSubplan { rows, input, .. } => ([Some(&**rows), Some(&**input)], &[]),
             Self::Union { inputs, .. } => ([None, None], inputs),
             Self::Join(join) => ([Some(&*join.left), Some(&*join.right)], &[]),
             Self::Aggregate(aggregate) => ([Some(&*aggregate.input), None], &[]),
@@ -674,6 +724,7 @@ impl Plan {
             Self::Window(window) => &window.schema,
             Self::Fill(fill) => fill.input.schema(),
             Self::Join(join) => &join.schema,
+            Self::CommonRows(reading) => &reading.schema,
             Self::Values { schema, .. }
             | Self::Project { schema, .. }
             | Self::Union { schema, .. }
@@ -682,6 +733,7 @@ impl Plan {
             | Self::Sort { input, .. }
             | Self::Limit { input, .. }
             | Self::LimitBy { input, .. }
+            | Self::CommonSubplan { input, .. }
             | Self::Distinct { input } => input.schema(),
         }
     }

@@ -9,7 +9,7 @@ use squall_types::{Error, ErrorCode, Result, Schema, Settings};
 
 use crate::catalog::TableMetadata;
 use crate::expression::Expression;
-use crate::plan::{Aggregate, AggregateCall, Plan, Scan};
+use crate::plan::{KeyBound, Aggregate, AggregateCall, Plan, Scan};
 use crate::projection::{Projected, Projection, ProjectionAggregate};
 use crate::rules::{all_of, over_keys};
 
@@ -136,8 +136,10 @@ impl Choice<'_> {
             };
             let Some(columns) = scan.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };
             let Some(Projected { rows, rest }) = Self::projected(scan, projection) else { continue };
-            let of_rows =
-                Scan { table: rows, columns, predicate: Some(predicate.clone()), schema: scan.schema.clone(), ..*scan };
+            let (limit, hides_rows) = (scan.limit, scan.hides_rows);
+            let bounds = scan.bounds.iter().filter_map(|bound| Some(KeyBound { column: position(&bound.column)?, ..*bound }));
+            let (bounds, schema, predicate) = (bounds.collect(), scan.schema.clone(), Some(predicate.clone()));
+            let of_rows = Scan { table: rows, columns, schema, predicate, bounds, limit, hides_rows };
             let of_rest = rest.map(|table| Scan { table, ..scan.clone() });
             let is_less = |marks: &u64| *marks < own || self.is_forced && *marks == own;
             let Some(marks) = marks_of_both(&of_rows, of_rest.as_ref())?.filter(is_less) else { continue };
@@ -281,7 +283,7 @@ impl<'a> Cover<'a> {
         let column = |at: &usize| self.projection.columns.get(*at);
         let fields = self.read.iter().filter_map(column).map(|column| (column.name.clone(), column.data_type.clone()));
         let schema = Arc::new(Schema::new(fields));
-        Scan { table, columns: self.read.clone(), schema, predicate, limit: None, hides_rows: false }
+        Scan { table, columns: self.read.clone(), schema, predicate, bounds: Vec::new(), limit: None, hides_rows: false }
     }
 
     /// Groups with states of the rows that the projection does not have.

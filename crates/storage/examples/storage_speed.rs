@@ -218,6 +218,7 @@ fn request(table: &dyn Table, columns: &[usize], limit: Option<u64>) -> ScanRequ
         columns: columns.to_vec(),
         schema: Arc::new(Schema::new(fields)),
         predicate: None,
+        bounds: Vec::new(),
         limit,
         skip_indexes: Default::default(),
         row_numbers: false,

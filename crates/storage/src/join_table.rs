@@ -332,6 +332,7 @@ pub(crate) fn read_all(table: &dyn Table, identity: &TableIdentity) -> Result<Ve
         columns,
         schema: identity.stored.clone(),
         predicate: None,
+        bounds: Vec::new(),
         limit: None,
         skip_indexes: SkipIndexUse::default(),
         row_numbers: false,

@@ -277,12 +277,23 @@ pub struct ScanRequest {
     /// A condition over these columns. The scan may leave out parts and granules that cannot hold a match; rows that it does hand
     /// out may or may not match.
     pub predicate: Option<Expression>,
+    /// Bounds outside of which no row matters, whatever `predicate` says: as for it, rows that are handed out may lie outside of them.
+    pub bounds: Vec<ColumnBounds>,
     /// So many first rows suffice (of any, after no filter).
     pub limit: Option<u64>,
     /// Which skip indexes are asked.
     pub skip_indexes: SkipIndexUse,
     /// Whether blocks end with one more column, which the schema has too: the rows' numbers within their parts, as `UInt64`.
     pub row_numbers: bool,
+}
+
+/// Between which values rows that matter have a column.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ColumnBounds {
+    /// The position of the column among the table's.
+    pub column: usize,
+    /// The smallest and the largest value; `None`: no row matters.
+    pub ends: Option<(Value, Value)>,
 }
 
 /// Which skip indexes a scan asks: ClickHouse's settings of these names.
@@ -490,6 +501,9 @@ impl TableMetadata for TableHandle {
     }
     fn engine(&self) -> &str {
         self.0.engine()
+    }
+    fn rows_identity(&self) -> [usize; 2] {
+        self.0.rows_identity()
     }
     fn columns(&self) -> &[ColumnDescription] {
         self.0.columns()

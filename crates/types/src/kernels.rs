@@ -52,6 +52,20 @@ impl Size {
         }
     }
 
+    /// Of single rows, each by array and row.
+    fn of_rows(arrays: &[&dyn Array], rows: impl Iterator<Item = (usize, usize)>) -> Self {
+        let offsets = arrays.iter().map(|array| Some(array.as_binary_opt::<i32>()?.value_offsets()));
+        let Some(offsets) = offsets.collect::<Option<Vec<&[i32]>>>() else {
+            return rows.fold(Self::default(), |size, (array, row)| size.add(Self::of(arrays[array], row, row + 1)));
+        };
+        let (mut count, mut bytes) = (0, 0);
+        for (array, row) in rows {
+            bytes += (offsets[array][row + 1] - offsets[array][row]) as usize;
+            count += 1;
+        }
+        Self { bytes: bytes + 4 * count, longest: bytes }
+    }
+
     fn of_all(array: &dyn Array) -> Self {
         Self::of(array, 0, array.len())
     }
@@ -104,13 +118,9 @@ pub fn take(array: &dyn Array, positions: &UInt32Array) -> Result<ArrayRef> {
     let size = match fixed_width(array.data_type()) {
         Some(width) => Size { bytes: width.saturating_mul(rows), longest: 0 },
         None if positions.null_count() > 0 => {
-            let places = positions.iter().flatten().map(|at| at as usize);
-            places.fold(Size::default(), |size, at| size.add(Size::of(array, at, at + 1)))
+            Size::of_rows(&[array], positions.iter().flatten().map(|at| (0, at as usize)))
         }
-        None => {
-            let places = positions.values().iter().map(|at| *at as usize);
-            places.fold(Size::default(), |size, at| size.add(Size::of(array, at, at + 1)))
-        }
+        None => Size::of_rows(&[array], positions.values().iter().map(|at| (0, *at as usize))),
     };
     size.take()?;
     Ok(arrow_select::take::take(array, positions, None)?)
@@ -185,10 +195,7 @@ pub fn interleave(arrays: &[&dyn Array], places: &[(usize, usize)]) -> Result<Ar
     }
     let size = match arrays.first().and_then(|array| fixed_width(array.data_type())) {
         Some(width) => Size { bytes: width.saturating_mul(places.len()), longest: 0 },
-        None => {
-            let sizes = places.iter().map(|(at, row)| Size::of(arrays[*at], *row, *row + 1));
-            sizes.fold(Size::default(), Size::add)
-        }
+        None => Size::of_rows(arrays, places.iter().copied()),
     };
     size.take()?;
     Ok(arrow_select::interleave::interleave(arrays, places)?)

@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 use squall_planner::JoinStrictness;
 use squall_runtime::profile_events::count;
 use squall_runtime::{Pieces, ProfileEvent};
-use squall_storage::key_index::{KeyIndex, KeyRun, NO_ROW};
+use squall_storage::ValueEnds;
+use squall_storage::key_index::{KeyIndex, KeyRun, Keys, NO_ROW};
 use squall_types::{Block, Column, Error, ErrorCode, Result};
 
 use super::grace::Grace;
@@ -43,6 +44,8 @@ pub(crate) struct Held {
     pub(super) rows: usize,
     /// With ASOF, which rows are near to which values.
     pub(super) nearest: Option<NearestRows>,
+    /// Of each key, the smallest and the largest value, where a scan wants to know.
+    key_ends: Vec<Option<ValueEnds>>,
     /// A bit for each row that was found.
     found: Vec<AtomicU64>,
     /// Partitions and columns that are still to be done.
@@ -127,6 +130,7 @@ impl JoinTable {
             columns: columns.into_iter().map(OnceLock::from).collect(),
             rows,
             nearest: None,
+            key_ends: Vec::new(),
             found: std::iter::repeat_with(AtomicU64::default).take(words).collect(),
             units_left: AtomicUsize::new(0),
         };
@@ -141,6 +145,12 @@ impl JoinTable {
     /// The keys, once all rows have come and are in memory.
     pub(super) fn index(&self) -> Option<&KeyIndex> {
         self.held.get().map(|held| &*held.index)
+    }
+
+    /// The ends of a key's values, once all rows have come; `None` where they are not known.
+    pub(super) fn key_ends(&self, key: usize) -> Option<ValueEnds> {
+        let held = self.held.get()?;
+        held.key_ends.get(key)?.clone()
     }
 
     /// The table, once all rows have come.
@@ -208,7 +218,7 @@ impl JoinSink {
 
 impl Sink for JoinSink {
     fn local(&self) -> Result<Box<dyn LocalSink>> {
-        Ok(Box::new(JoinLocal { table: self.table.clone(), blocks: Vec::new(), bytes: 0 }))
+        Ok(Box::new(JoinLocal::new(self.table.clone())))
     }
 
     fn finish(&self, locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
@@ -221,10 +231,15 @@ impl Sink for JoinSink {
             }
             grace.end_right();
         }
-        let mut blocks: Vec<_> = locals.into_iter().flat_map(|local| local.blocks).collect();
-        // In the order of the rows, whoever collected them: what ANY takes does not depend on chance.
-        blocks.sort_by_key(|block| block.sequence);
         let matching = &self.table.matching;
+        let mut key_ends = matching.no_ends();
+        let mut blocks = Vec::new();
+        for local in locals {
+            widen(&mut key_ends, local.key_ends);
+            blocks.extend(local.blocks);
+        }
+        // In the order of the rows, whoever collected them: what ANY takes does not depend on chance.
+        blocks.sort_by_key(|block: &CollectedBlock| block.sequence);
         let mut runs = Vec::with_capacity(blocks.len());
         let mut columns: Vec<Vec<Column>> = matching.held_types.iter().map(|_| Vec::new()).collect();
         let mut rows = 0;
@@ -264,6 +279,7 @@ impl Sink for JoinSink {
             pieces: Places::new(columns),
             rows,
             nearest,
+            key_ends,
             found: std::iter::repeat_with(AtomicU64::default).take(words).collect(),
         };
         let _ = self.table.held.set(held);
@@ -291,10 +307,24 @@ impl Sink for JoinSink {
 struct JoinLocal {
     table: Arc<JoinTable>,
     blocks: Vec<CollectedBlock>,
+    /// As those of [`Held`].
+    key_ends: Vec<Option<ValueEnds>>,
     bytes: usize,
 }
 
+/// Makes ends those of more keys.
+fn widen(ends: &mut [Option<ValueEnds>], more: Vec<Option<ValueEnds>>) {
+    for (known, more) in ends.iter_mut().zip(more) {
+        *known = known.take().zip(more).map(|(known, more)| known.and(more));
+    }
+}
+
 impl JoinLocal {
+    fn new(table: Arc<JoinTable>) -> Self {
+        let key_ends = table.matching.no_ends();
+        Self { table, blocks: Vec::new(), key_ends, bytes: 0 }
+    }
+
     /// Has the rows put on disk.
     fn spill(self, grace: &Arc<Grace>) -> Result<()> {
         grace.put_right(self.blocks.into_iter().filter_map(|block| block.input).collect())
@@ -316,7 +346,11 @@ struct CollectedBlock {
 impl LocalSink for JoinLocal {
     fn consume(&mut self, sequence: Sequence, block: Block) -> Result<()> {
         let matching = &self.table.matching;
-        let mut keys = matching.keys(&matching.right_keys, &block)?;
+        let key_columns = matching.key_columns(&matching.right_keys, &block)?;
+        if !self.key_ends.is_empty() {
+            widen(&mut self.key_ends, key_columns.iter().map(ValueEnds::of).collect());
+        }
+        let mut keys = Keys::new(matching.form, &key_columns, block.rows())?;
         let mut values = Vec::new();
         if let Some(nearest) = &matching.nearest {
             let order = order_keys(&nearest.right, &block)?;
@@ -341,7 +375,7 @@ impl LocalSink for JoinLocal {
         let grace = self.table.grace.as_ref().filter(|grace| grace.is_passed(self.bytes)).cloned();
         if let Some(grace) = grace {
             let table = self.table.clone();
-            std::mem::replace(self, Self { table, blocks: Vec::new(), bytes: 0 }).spill(&grace)?;
+            std::mem::replace(self, Self::new(table)).spill(&grace)?;
         }
         Ok(())
     }

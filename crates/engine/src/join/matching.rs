@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use squall_planner::{Expression, Join, JoinKind, JoinStrictness, Nearest};
+use squall_storage::ValueEnds;
 use squall_storage::key_index::{KeyForm, Keys};
-use squall_types::{Block, DataType, Result, Schema};
+use squall_types::{Block, Column, DataType, Result, Schema};
 
 use super::build::Held;
 use crate::evaluate::evaluate;
@@ -25,6 +26,8 @@ pub(crate) struct Matching {
     pub(super) held_types: Vec<DataType>,
     pub(super) condition: Option<Condition>,
     pub(super) nearest: Option<Nearest>,
+    /// Whether a scan of the left side may be bounded by the right side's keys.
+    bounds_scans: bool,
     pub(super) schema: Arc<Schema>,
     pub(super) context: Arc<QueryContext>,
 }
@@ -101,6 +104,7 @@ impl Matching {
             held_types,
             condition,
             nearest: join.nearest.clone(),
+            bounds_scans: join.runtime_filter.is_some(),
             schema: join.schema.clone(),
             context,
         }
@@ -108,8 +112,18 @@ impl Matching {
 
     /// The keys of a block's rows.
     pub(super) fn keys(&self, expressions: &[Expression], block: &Block) -> Result<Keys> {
-        let columns = expressions.iter().map(|key| evaluate(key, block)?.materialize()).collect::<Result<Vec<_>>>()?;
-        Keys::new(self.form, &columns, block.rows())
+        Keys::new(self.form, &self.key_columns(expressions, block)?, block.rows())
+    }
+
+    /// The keys of a block's rows, a column each.
+    pub(super) fn key_columns(&self, expressions: &[Expression], block: &Block) -> Result<Vec<Column>> {
+        expressions.iter().map(|key| evaluate(key, block)?.materialize()).collect()
+    }
+
+    /// The ends of the keys of no rows, where a scan wants to know them.
+    pub(super) fn no_ends(&self) -> Vec<Option<ValueEnds>> {
+        let keys = if self.bounds_scans { self.right_keys.len() } else { 0 };
+        vec![Some(ValueEnds::NOTHING); keys]
     }
 
     /// Whether rows can be joined bucket by bucket of their keys' hashes.

@@ -26,9 +26,9 @@ use squall_planner::{FrameUnit, SortKey, Window, WindowCallFunction};
 use squall_runtime::{Pieces, block_on};
 use squall_types::{Block, Error, Result};
 
+pub(crate) use self::input::Input;
 pub(crate) use self::sink::{Collecting, WindowSink};
 
-use self::input::Input;
 use self::unit::Computing;
 use crate::pipeline::Sequence;
 use crate::units::{Rows, Units};

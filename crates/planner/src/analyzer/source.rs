@@ -563,7 +563,7 @@ impl Source {
                 let fields = fields.map(|column| (column.name.clone(), column.data_type.clone())).collect();
                 let schema = Arc::new(Schema { fields });
                 let scan =
-                    Scan { table: table.clone(), columns, schema, predicate: None, limit: None, hides_rows: false };
+                    Scan { table: table.clone(), columns, schema, predicate: None, bounds: Vec::new(), limit: None, hides_rows: false };
                 Stage::at(graph, Plan::Scan(scan), read.into_iter().map(|(_, node)| node).enumerate())
             }
             Rows::Plan(plan, _) | Rows::Joined(plan, ..) => {

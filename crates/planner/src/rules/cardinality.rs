@@ -40,6 +40,8 @@ pub(super) fn rows(plan: &Plan) -> Option<f64> {
         Plan::Union { inputs, .. } => inputs.iter().map(rows).sum::<Option<f64>>()?,
         Plan::ArrayJoin { input, .. } => rows(input)? * ITEMS,
         Plan::Join(join) => joined(join)?,
+        Plan::CommonSubplan { input, .. } => rows(input)?,
+        Plan::CommonRows(reading) => rows(reading.rows.as_ref()?)?,
     })
 }
 
@@ -99,6 +101,7 @@ pub(super) fn groups_at_most(plan: &Plan, columns: &[usize]) -> Option<f64> {
 pub(super) fn largest_table(plan: &Plan) -> Option<f64> {
     match plan {
         Plan::Scan(scan) => Some(scan.table.rows()? as f64),
+        Plan::CommonRows(reading) => largest_table(reading.rows.as_ref()?),
         other => other.inputs().map(largest_table).try_fold(0.0, |most, rows| Some(rows?.max(most))),
     }
 }
@@ -132,7 +135,9 @@ fn source(plan: &Plan, position: usize) -> Option<(&Scan, usize)> {
         | Plan::Sort { input, .. }
         | Plan::Limit { input, .. }
         | Plan::LimitBy { input, .. }
+        | Plan::CommonSubplan { input, .. }
         | Plan::Distinct { input } => source(input, position),
+        Plan::CommonRows(reading) => source(reading.rows.as_ref()?, *reading.columns.get(position)?),
         Plan::Project { input, expressions, .. } => source(input, only_column(expressions.get(position)?)?),
         Plan::Aggregate(Aggregate { input, keys, .. }) => source(input, only_column(keys.get(position)?)?),
         Plan::Window(window) if position < window.input.schema().len() => source(&window.input, position),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use squall_types::{Error, ErrorCode, Result, Schema};
 
 use crate::expression::Expression;
-use crate::plan::{Aggregate, Join, Plan, Scan, SortKey, Window};
+use crate::plan::{Aggregate, CommonRows, Join, Plan, Scan, SortKey, Window};
 
 pub(super) fn apply(plan: &mut Plan) {
     let needed = vec![true; plan.schema().len()];
@@ -101,6 +101,24 @@ fn prune(plan: &mut Plan, needed: &[bool]) -> Moves {
             *schema = Arc::new(Schema { fields });
             moves
         }
+        Plan::CommonSubplan { number, rows, input } => {
+            let moves = prune(input, needed);
+            let mut read = vec![false; rows.schema().len()];
+            each_reading(input, *number, &mut |reading| {
+                for column in &reading.columns {
+                    read.get_mut(*column).into_iter().for_each(|is_read| *is_read = true);
+                }
+            });
+            let row_moves = prune(rows, &read);
+            let place = |column: usize| row_moves.get(column).copied().flatten().unwrap_or(column);
+            each_reading(input, *number, &mut |reading| {
+                reading.columns.iter_mut().for_each(|column| *column = place(*column));
+                // The estimates are of the columns that were.
+                reading.rows = None;
+            });
+            moves
+        }
+        Plan::CommonRows(reading) => keep(&mut reading.columns, &mut reading.schema, needed),
         Plan::Window(_) => prune_window(plan, needed),
         Plan::Join(join) => prune_join(join, needed),
         Plan::ArrayJoin { input, arrays, schema, .. } => {
@@ -240,6 +258,19 @@ fn prune_join(join: &mut Join, needed: &[bool]) -> Moves {
         renumber(condition, &both);
     }
     moves
+}
+
+/// Every reading of a common subplan's rows.
+fn each_reading(plan: &mut Plan, number: usize, visit: &mut dyn FnMut(&mut CommonRows)) {
+    if let Plan::CommonRows(reading) = plan
+        && reading.number == number
+    {
+        visit(reading);
+    }
+    let _ = plan.try_for_each_input(|input| {
+        each_reading(input, number, visit);
+        Ok(())
+    });
 }
 
 /// Makes the columns of a UNION's branch exactly those that are needed, in order.

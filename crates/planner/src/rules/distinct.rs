@@ -33,7 +33,11 @@ fn rewrite(plan: &mut Plan, is_limited: bool) {
             rewrite(&mut join.left, false);
             rewrite(&mut join.right, false);
         }
-        Plan::Scan(_) | Plan::Values { .. } => {}
+        Plan::CommonSubplan { rows, input, .. } => {
+            rewrite(rows, false);
+            rewrite(input, is_limited);
+        }
+        Plan::Scan(_) | Plan::Values { .. } | Plan::CommonRows(_) => {}
     }
 }
 
@@ -55,7 +59,9 @@ fn is_ordered(plan: &Plan) -> bool {
         | Plan::Limit { input, .. }
         | Plan::LimitBy { input, .. }
         | Plan::Distinct { input }
+        | Plan::CommonSubplan { input, .. }
         | Plan::ArrayJoin { input, .. } => is_ordered(input),
+        Plan::CommonRows(reading) => reading.rows.as_deref().is_some_and(is_ordered),
         Plan::Scan(_)
         | Plan::Values { .. }
         | Plan::Aggregate(_)

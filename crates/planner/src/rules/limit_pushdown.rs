@@ -36,7 +36,11 @@ fn push(plan: &mut Plan, wanted: Option<u64>) {
         Plan::ArrayJoin { input, is_left: true, .. } => push(input, wanted),
         Plan::Union { inputs, .. } => inputs.iter_mut().for_each(|input| push(input, wanted)),
         Plan::Scan(Scan { predicate: None, limit, .. }) => *limit = wanted,
-        Plan::Scan(_) | Plan::Values { .. } => {}
+        Plan::CommonSubplan { rows, input, .. } => {
+            push(rows, None);
+            push(input, wanted);
+        }
+        Plan::Scan(_) | Plan::Values { .. } | Plan::CommonRows(_) => {}
         Plan::Filter { input, .. }
         | Plan::Distinct { input }
         | Plan::LimitBy { input, .. }

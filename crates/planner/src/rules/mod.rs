@@ -4,6 +4,7 @@
 mod aggregate_arithmetic;
 mod cardinality;
 mod column_pruning;
+mod common_subplans;
 mod constant_rows;
 mod disjunctions;
 mod distinct;
@@ -73,6 +74,11 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
             predicate_pushdown::apply(&mut plan, &context.functions)?;
             checkpoint(PASS_WORK)?;
         }
+    }
+    if settings.query_plan_common_subplans {
+        common_subplans::apply(&mut plan)?;
+    }
+    if settings.enable_optimize_predicate_expression {
         if settings.query_plan_optimize_join_order_limit > 1 {
             join_order::apply(&mut plan, &context.functions)?;
         }

@@ -19,7 +19,11 @@ fn remove(plan: &mut Plan, order_matters: bool) {
         }
     }
     match plan {
-        Plan::Scan(_) | Plan::Values { .. } => {}
+        Plan::CommonSubplan { rows, input, .. } => {
+            remove(rows, true);
+            remove(input, order_matters);
+        }
+        Plan::Scan(_) | Plan::Values { .. } | Plan::CommonRows(_) => {}
         Plan::Sort { input, .. } => remove(input, false),
         Plan::Aggregate(Aggregate { input, aggregates, .. }) => {
             let is_orderless = aggregates.iter().all(|call| ignores_order(call.function_name()));

@@ -1,17 +1,20 @@
 //! A join whose build side holds few of the key's values lets few rows of its probe side through. What stands below on the probe side (other
 //! joins, aggregations) need not work for rows that end here: a filter by the keys of the build side moves as far down as conditions do,
-//! most often to a scan. It is ClickHouse's `enable_join_runtime_filters`. What the filter looks up is there only when the query runs, so
-//! the plan has a call of [`APPLY_FILTER`] with the join's number, which lets every row through until the engine knows better.
+//! most often to a scan, which passes over what lies outside of these keys. It is ClickHouse's `enable_join_runtime_filters`. What the
+//! filter looks up is there only when the query runs, so the plan has a call of [`APPLY_FILTER`] with the join's number, which lets every
+//! row through until the engine knows better, and the scan has the numbers of the joins by which it is bounded.
 
 use squall_functions::{BoundFunction, FunctionContext, Properties};
 use squall_types::{Column, DataType, Result, Value};
 
 use super::{all_of, cardinality, conjuncts, predicate_pushdown};
 use crate::expression::Expression;
-use crate::plan::{Join, JoinKind, JoinStrictness, Plan};
+use crate::plan::{Join, JoinKind, JoinStrictness, KeyBound, Plan};
 
 /// ClickHouse's name of the function that a runtime filter is.
 const APPLY_FILTER: &str = "__applyFilter";
+/// The name of a filter that only bounds the scans that it gets to: its rows are not worth testing.
+const APPLY_BOUNDS: &str = "__applyBounds";
 /// A filter that lets more of the rows through is not worth testing.
 const PASSED_MAX: f64 = 0.7;
 
@@ -27,16 +30,21 @@ pub struct RuntimeFilter<'a> {
 impl<'a> RuntimeFilter<'a> {
     /// The runtime filter that a condition is.
     pub fn of(condition: &'a Expression) -> Option<Self> {
-        match condition {
-            Expression::Function { name, arguments, .. } if &**name == APPLY_FILTER => {
-                let (number, keys) = arguments.split_first()?;
-                match number.constant()? {
-                    Value::UInt64(join) => Some(Self { join: *join, keys }),
-                    _ => None,
-                }
-            }
+        Self::named(condition, APPLY_FILTER)
+    }
+
+    fn named(condition: &'a Expression, wanted: &str) -> Option<Self> {
+        let Expression::Function { name, arguments, .. } = condition else { return None };
+        let (number, keys) = arguments.split_first().filter(|_| **name == *wanted)?;
+        match number.constant()? {
+            Value::UInt64(join) => Some(Self { join: *join, keys }),
             _ => None,
         }
+    }
+
+    /// The same of a condition that only bounds scans too.
+    fn or_bounds_of(condition: &'a Expression) -> Option<Self> {
+        Self::of(condition).or_else(|| Self::named(condition, APPLY_BOUNDS))
     }
 }
 
@@ -67,16 +75,16 @@ pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> 
 
 fn add(plan: &mut Plan, filters: &mut u64, functions: &FunctionContext) -> Result<()> {
     if let Plan::Join(join) = plan
-        && has_work_below(&join.left)
         && drops_unmatched_left(join)
-        && passed(join).is_some_and(|passed| passed < PASSED_MAX)
+        && let Some(passed) = passed(join)
     {
+        let is_tested = has_work_below(&join.left) && passed < PASSED_MAX;
         *filters += 1;
         join.runtime_filter = Some(*filters);
         let number = Expression::Constant { value: Value::UInt64(*filters), data_type: DataType::UInt64 };
         let keys = join.keys.iter().map(|key| key.left.clone());
         let filter = Expression::Function {
-            name: APPLY_FILTER.into(),
+            name: if is_tested { APPLY_FILTER } else { APPLY_BOUNDS }.into(),
             function: std::sync::Arc::new(ApplyFilter),
             arguments: std::iter::once(number).chain(keys).collect(),
         };
@@ -99,7 +107,7 @@ fn take_back(plan: &mut Plan, number: u64, functions: &FunctionContext) -> Resul
         let mut all = Vec::new();
         conjuncts(predicate, &mut all);
         let count = all.len();
-        all.retain(|part| RuntimeFilter::of(part).is_none_or(|filter| filter.join != number));
+        all.retain(|part| RuntimeFilter::or_bounds_of(part).is_none_or(|filter| filter.join != number));
         is_taken = all.len() < count;
         Ok(match all_of(all, functions)? {
             Some(predicate) => Plan::Filter { input, predicate },
@@ -125,7 +133,7 @@ fn drops_unmatched_left(join: &Join) -> bool {
 /// Whether a filter would save more than the lookups of its own join.
 fn has_work_below(plan: &Plan) -> bool {
     match plan {
-        Plan::Scan(_) | Plan::Values { .. } => false,
+        Plan::Scan(_) | Plan::Values { .. } | Plan::CommonRows(_) => false,
         Plan::Filter { input, .. } | Plan::Project { input, .. } | Plan::ArrayJoin { input, .. } => {
             has_work_below(input)
         }
@@ -137,6 +145,7 @@ fn has_work_below(plan: &Plan) -> bool {
         | Plan::Sort { .. }
         | Plan::Limit { .. }
         | Plan::LimitBy { .. }
+        | Plan::CommonSubplan { .. }
         | Plan::Distinct { .. } => true,
     }
 }
@@ -155,13 +164,22 @@ fn passed(join: &Join) -> Option<f64> {
 /// Gives each filter a step of its own, after all other conditions, which are cheaper.
 fn set_apart(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
     plan.try_for_each_input(|input| set_apart(input, functions))?;
-    let predicate = match plan {
-        Plan::Scan(scan) => &mut scan.predicate,
+    let scan = match plan {
+        Plan::Scan(scan) => scan,
         Plan::Filter { .. } => return split_filter(plan, functions),
         _ => return Ok(()),
     };
-    let (filters, others) = parts(predicate.take());
-    *predicate = all_of(others, functions)?;
+    let (filters, others) = parts(scan.predicate.take());
+    scan.predicate = all_of(others, functions)?;
+    for filter in filters.iter().filter_map(RuntimeFilter::or_bounds_of) {
+        let bounds = filter.keys.iter().enumerate().filter_map(|(key, expression)| match expression {
+            Expression::Column { position, .. } => {
+                Some(KeyBound { join: filter.join, key, column: *scan.columns.get(*position)? })
+            }
+            _ => None,
+        });
+        scan.bounds.extend(bounds);
+    }
     put_above(plan, filters);
     Ok(())
 }
@@ -187,11 +205,11 @@ fn parts(predicate: Option<Expression>) -> (Vec<Expression>, Vec<Expression>) {
     if let Some(predicate) = predicate {
         conjuncts(predicate, &mut all);
     }
-    all.into_iter().partition(|part| RuntimeFilter::of(part).is_some())
+    all.into_iter().partition(|part| RuntimeFilter::or_bounds_of(part).is_some())
 }
 
 fn put_above(plan: &mut Plan, filters: Vec<Expression>) {
-    for predicate in filters {
+    for predicate in filters.into_iter().filter(|filter| RuntimeFilter::of(filter).is_some()) {
         plan.replace(|plan| Plan::Filter { input: Box::new(plan), predicate });
     }
 }

@@ -454,6 +454,9 @@ impl TableMetadata for WatchedTable {
     fn sorting_key(&self) -> &[usize] {
         self.table.sorting_key()
     }
+    fn rows_identity(&self) -> [usize; 2] {
+        self.table.rows_identity()
+    }
     fn rows(&self) -> Option<u64> {
         self.was_asked.store(true, Ordering::Relaxed);
         self.table.rows()

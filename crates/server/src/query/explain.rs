@@ -123,6 +123,7 @@ fn request_of(scan: &Scan, settings: &Settings) -> ScanRequest {
         columns: scan.columns.clone(),
         schema: scan.schema.clone(),
         predicate: scan.predicate.clone(),
+        bounds: Vec::new(),
         limit: scan.limit,
         skip_indexes: SkipIndexUse::new(settings),
         row_numbers: false,

@@ -76,6 +76,27 @@ impl KeyCondition {
         Self { root: reading::node(predicate, keys) }
     }
 
+    /// That a field lies between two values, both included; without them no row matches.
+    pub(crate) fn between(field: Field, ends: &Option<(Value, Value)>) -> Self {
+        let interval = |(low, high): &(Value, Value)| Interval {
+            low: Some((low.clone(), true)),
+            high: Some((high.clone(), true)),
+        };
+        let intervals = ends.iter().map(interval).collect();
+        Self { root: Node::Within(Within { field, steps: Vec::new(), intervals, exact: true }) }
+    }
+
+    /// That both hold.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        let mut nodes = match self.root {
+            Node::And(nodes) => nodes,
+            root => vec![root],
+        };
+        nodes.push(other.root);
+        Self { root: Node::And(nodes) }
+    }
+
     /// What it asks of some fields, as EXPLAIN shows it: `name` is what a field is called, `None` one of which nothing is shown.
     pub(crate) fn text(&self, name: &dyn Fn(Field) -> Option<String>) -> String {
         text::condition(&self.root, name)

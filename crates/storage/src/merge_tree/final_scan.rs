@@ -79,7 +79,7 @@ impl Table for FinalTable {
             });
             is_of_key
         });
-        let all = ScanRequest { columns, schema, predicate, limit: None, ..request.clone() };
+        let all = ScanRequest { columns, schema, predicate, bounds: Vec::new(), limit: None, ..request.clone() };
         let scan = self.table.scan_in_order(&all)?;
         Ok(Arc::new(FinalScan {
             live: live.clone(),

@@ -8,7 +8,7 @@ use squall_types::{Error, ErrorCode, Result, Settings};
 
 use super::indexed_scan::{Sifted, segments_of, sifts};
 use super::part::Part;
-use super::pruning::{LeadingKey, Segment, not_deleted, partition_values, place, ranges, select_of, selection};
+use super::pruning::{LeadingKey, Segment, condition, not_deleted, partition_values, place, ranges, select_of, selection};
 use super::skip_index::{IndexFilter, IndexPage, SkipIndex, Wanted};
 use super::{MergeTree, PartSet};
 use crate::index_analysis::{IndexAnalysis, IndexStep, IndexStepKind};
@@ -23,7 +23,7 @@ pub(super) fn analyze(
     skip_indexes: &SkipIndexUse,
 ) -> Result<IndexAnalysis> {
     let parts = &set.parts;
-    let condition = predicate.map(|predicate| KeyCondition::new(predicate, &table.pruning_keys));
+    let condition = condition(table, predicate, &[]);
     let granules = |parts: &[Arc<Part>]| -> u64 { parts.iter().map(|part| granules_of(part)).sum() };
     let names = Names { table };
     let partition_key = &table.identity.definition.partition_key;
@@ -49,7 +49,7 @@ pub(super) fn analyze(
         }
         steps.push(names.step(IndexStepKind::Partition, condition.as_ref(), &is_key, &left, granules(&left)));
     }
-    let segments = not_deleted(select_of(table, &left, predicate)?, &set.deletions);
+    let segments = not_deleted(select_of(table, &left, condition.as_ref()), &set.deletions);
     let found = selection(&segments);
     let of_primary = |field| match field {
         Field::Column(column) => table

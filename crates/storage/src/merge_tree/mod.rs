@@ -60,6 +60,7 @@ mod ttl_range;
 mod ttl_selection;
 mod value_chunk;
 mod whole_keys;
+mod zone_map;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -616,6 +617,10 @@ impl TableMetadata for MergeTreeTable {
         let is_plain = self.live.identity.sorting_columns.len() == self.live.identity.definition.sorting_key.len();
         if is_plain { &self.live.identity.sorting_columns } else { &[] }
     }
+    fn rows_identity(&self) -> [usize; 2] {
+        let of_projection = self.projection.as_ref().map(|name| name.as_ptr() as usize);
+        [Arc::as_ptr(&self.parts) as usize, of_projection.unwrap_or(0)]
+    }
     fn rows(&self) -> Option<u64> {
         self.parts.is_counted.then_some(self.parts.rows)
     }
@@ -678,7 +683,8 @@ impl Table for MergeTreeTable {
             // What is not described cannot be left out.
             return Err(failure.clone());
         }
-        let segments = pruning::select(&self.live, &self.parts, predicate.as_ref())?;
+        let condition = pruning::condition(&self.live, predicate.as_ref(), &request.bounds);
+        let segments = pruning::select(&self.live, &self.parts, condition.as_ref());
         let granularity = self.live.settings.index_granularity as u64;
         count(ProfileEvent::SelectedPartsTotal, self.parts.parts.len() as u64);
         let marks = self.parts.parts.iter().map(|part| part.rows.div_ceil(granularity)).sum();

@@ -33,6 +33,7 @@ use super::part_schema::PartSchema;
 use super::part_writer::write_error;
 use super::skip_index::{IndexDescription, Wanted, decode_page};
 use super::table_directory::TableDirectory;
+use super::zone_map::ZoneMap;
 use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache, DecodeChunk};
 use crate::disk::OpenFile;
 use crate::identity::TableIdentity;
@@ -59,6 +60,8 @@ pub(crate) struct Part {
     directory: Arc<TableDirectory>,
     /// Row group by row group.
     slots: Box<[Arc<ChunkSlot>]>,
+    /// What is known of the rows of each chunk that was in the cache, in the order of `slots`.
+    zone_maps: Box<[OnceLock<Option<ZoneMap>>]>,
     /// Pages of skip indexes, index by index.
     index_slots: Box<[Box<[Arc<ChunkSlot>]>]>,
     /// How to read the file's row groups, read from it when it is first needed.
@@ -123,8 +126,9 @@ impl Part {
         failure: Option<Error>,
         place: PartPlace,
     ) -> Self {
-        let chunks = description.row_groups.iter().map(|group| group.chunks.len()).sum();
+        let chunks: usize = description.row_groups.iter().map(|group| group.chunks.len()).sum();
         let slots = (0..chunks).map(|_| cache.slot()).collect();
+        let zone_maps = (0..chunks).map(|_| OnceLock::new()).collect();
         let of_index = |index: &IndexDescription| index.pages.iter().map(|_| cache.slot()).collect();
         let index_slots = description.indices.iter().map(of_index).collect();
         let rows = description.rows() as u64;
@@ -137,6 +141,7 @@ impl Part {
             cache,
             directory,
             slots,
+            zone_maps,
             index_slots,
             reading: OnceLock::new(),
             failure,
@@ -250,12 +255,28 @@ impl Part {
 
     /// A chunk's place in the cache.
     pub(crate) fn slot(&self, row_group: usize, column: usize) -> Option<&Arc<ChunkSlot>> {
+        self.slots.get(self.chunk(row_group, column)?)
+    }
+
+    /// What is known of the rows of a chunk, where it was in the cache and its rows have some order.
+    pub(super) fn zone_map(&self, row_group: usize, column: usize) -> Option<&ZoneMap> {
+        self.zone_maps.get(self.chunk(row_group, column)?)?.get()?.as_ref()
+    }
+
+    /// The number of a chunk among all of the part.
+    fn chunk(&self, row_group: usize, column: usize) -> Option<usize> {
         let columns = self.description.row_groups.first()?.chunks.len();
-        (column < columns).then(|| self.slots.get(row_group * columns + column))?
+        (column < columns).then_some(row_group * columns + column)
     }
 
     /// Puts a chunk that is at hand into the cache, as it is held from now on.
     pub(crate) fn remember(&self, row_group: usize, column: usize, array: ArrayRef) -> Rows {
+        if let (Some(zones), Some((_, data_type))) = (
+            self.chunk(row_group, column).and_then(|chunk| self.zone_maps.get(chunk)),
+            self.schema.stored.fields.get(column),
+        ) {
+            zones.get_or_init(|| ZoneMap::of(data_type, &array));
+        }
         // Where there is no memory for the list of those rows that are no defaults, the chunk stays whole.
         let rows = Rows::of(array.clone(), self.schema.layout.ratio_of_defaults(column)).unwrap_or(Rows::Whole(array));
         if let Some(slot) = self.slot(row_group, column) {

@@ -40,7 +40,8 @@ impl MergeTreeTable {
 
     /// The granules that may have rows which meet a condition.
     pub(super) fn granules_selected(&self, condition: Option<&Expression>) -> Result<u64> {
-        Ok(pruning::selection(&pruning::select(&self.live, &self.parts, condition)?).marks)
+        let condition = pruning::condition(&self.live, condition, &[]);
+        Ok(pruning::selection(&pruning::select(&self.live, &self.parts, condition.as_ref())).marks)
     }
 
     /// What each part has of the table's projections.

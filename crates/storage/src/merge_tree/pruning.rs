@@ -1,6 +1,6 @@
 //! Which rows of which parts a scan has to look at: parts and row groups by their smallest and largest values, granules by the
-//! primary index, and rows by the first column of the key itself where that is decoded. So a lookup by key reads the rows that it finds,
-//! whatever the granularity.
+//! primary index and by what is known of the rows of chunks in memory, and rows by the first column of the key itself where that is
+//! decoded. So a lookup by key reads the rows that it finds, whatever the granularity.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,9 +15,10 @@ use super::deleted_rows::Deletions;
 use super::key_search::{is_searchable, rows_within};
 use super::part::Part;
 use super::partition;
+use super::zone_map::ZoneMap;
 use super::{MergeTree, PartSet};
 use crate::key_condition::{Field, Interval, KeyCondition, ValueRange};
-use crate::table::ScanSelection;
+use crate::table::{ColumnBounds, ScanSelection};
 
 /// Rows of one row group that a scan reads, one after the other.
 #[derive(Clone, Debug)]
@@ -29,22 +30,27 @@ pub(super) struct Segment {
     pub(super) rows: usize,
 }
 
-/// The rows in which `predicate`, over the table's columns, can be true.
-pub(super) fn select(table: &MergeTree, set: &PartSet, predicate: Option<&Expression>) -> Result<Vec<Segment>> {
-    let segments = select_of(table, &set.parts, predicate)?;
-    Ok(if set.deletions.is_empty() { segments } else { not_deleted(segments, &set.deletions) })
+/// What a predicate over the table's columns and bounds of some of them say of the rows; `None` where that is nothing.
+pub(super) fn condition(
+    table: &MergeTree,
+    predicate: Option<&Expression>,
+    bounds: &[ColumnBounds],
+) -> Option<KeyCondition> {
+    let of_predicate = predicate.map(|predicate| KeyCondition::new(predicate, &table.pruning_keys));
+    let of_bounds = bounds.iter().map(|bounds| KeyCondition::between(Field::Column(bounds.column), &bounds.ends));
+    of_predicate.into_iter().chain(of_bounds).filter(|condition| !condition.is_unknown()).reduce(KeyCondition::and)
+}
+
+/// The rows for which a condition can hold.
+pub(super) fn select(table: &MergeTree, set: &PartSet, condition: Option<&KeyCondition>) -> Vec<Segment> {
+    let segments = select_of(table, &set.parts, condition);
+    if set.deletions.is_empty() { segments } else { not_deleted(segments, &set.deletions) }
 }
 
 /// The same of parts as they were written.
-pub(super) fn select_of(
-    table: &MergeTree,
-    parts: &[Arc<Part>],
-    predicate: Option<&Expression>,
-) -> Result<Vec<Segment>> {
-    let condition = predicate.map(|predicate| KeyCondition::new(predicate, &table.pruning_keys));
-    let condition = condition.filter(|condition| !condition.is_unknown());
-    let leading = condition.as_ref().and_then(|condition| LeadingKey::of(table, condition));
-    let _filtering = condition.as_ref().map(|_| {
+pub(super) fn select_of(table: &MergeTree, parts: &[Arc<Part>], condition: Option<&KeyCondition>) -> Vec<Segment> {
+    let leading = condition.and_then(|condition| LeadingKey::of(table, condition));
+    let _filtering = condition.map(|_| {
         count(ProfileEvent::IndexAnalysisRounds, 1);
         (
             Timed::new(ProfileEvent::FilteringMarksWithPrimaryKeyMicroseconds),
@@ -53,7 +59,7 @@ pub(super) fn select_of(
     });
     let mut segments = Vec::new();
     for part in parts {
-        match &condition {
+        match condition {
             None => {
                 let whole = |(row_group, group): (usize, &super::part_description::RowGroupDescription)| Segment {
                     part: part.clone(),
@@ -70,7 +76,7 @@ pub(super) fn select_of(
         }
     }
     segments.retain(|segment| segment.rows > 0);
-    Ok(segments)
+    segments
 }
 
 /// The segments but for rows that are deleted.
@@ -310,9 +316,15 @@ impl Pruning<'_> {
             let chunks = description.row_groups.get(row_group).map(|group| &group.chunks);
             let of_chunks = |field| Some(chunks?.get(self.place(field)?)?.range.clone());
             let in_chunks = |field| both(of_chunks(field), self.of_partition(field));
+            let zones = self.zones(row_group);
+            let in_granules = |field, granules: Range<usize>| {
+                let rows = (granules.start * granularity).max(rows.start)..(granules.end * granularity).min(rows.end);
+                let zones = zones.iter().find(|(known, _)| *known == field).map(|(_, zones)| zones);
+                both(in_chunks(field), zones.map(|zones| zones.range(rows.start - group_first..rows.end - group_first)))
+            };
             let mut found = Vec::new();
-            if has_index {
-                self.bisect(rows.start / granularity..rows.end.div_ceil(granularity), &in_chunks, &mut found);
+            if has_index || !zones.is_empty() {
+                self.bisect(rows.start / granularity..rows.end.div_ceil(granularity), &in_granules, &mut found);
             } else if self.condition.can_match(&in_chunks) {
                 found.push(0..usize::MAX / granularity);
             }
@@ -323,18 +335,31 @@ impl Pruning<'_> {
         }
     }
 
+    /// What is known of the rows of a row group by zones of them, of each field that the condition asks for.
+    fn zones(&self, row_group: usize) -> Vec<(Field, &ZoneMap)> {
+        let mut zones: Vec<(Field, &ZoneMap)> = Vec::new();
+        self.condition.visit_fields(&mut |field| {
+            let of_field = self.place(field).and_then(|place| self.part.zone_map(row_group, place));
+            zones.extend(of_field.filter(|_| zones.iter().all(|(known, _)| *known != field)).map(|map| (field, map)));
+        });
+        zones
+    }
+
     /// Looks at granules as one, then at their halves where they can match.
     fn bisect(
         &self,
         granules: Range<usize>,
-        in_chunks: &dyn Fn(Field) -> Option<ValueRange>,
+        in_granules: &dyn Fn(Field, Range<usize>) -> Option<ValueRange>,
         found: &mut Vec<Range<usize>>,
     ) {
         let Range { start, end } = granules;
         let index = &self.part.description.primary_index;
-        let in_granules =
-            |field| both(in_chunks(field), self.key_position(field).map(|key| index.range(key, start, end)));
-        if start >= end || !self.condition.can_match(&in_granules) {
+        let in_index = |field| {
+            let key = self.key_position(field).filter(|_| index.granules() > 0)?;
+            Some(index.range(key, start, end))
+        };
+        let in_both = |field| both(in_granules(field, start..end), in_index(field));
+        if start >= end || !self.condition.can_match(&in_both) {
             return;
         }
         if end - start == 1 {
@@ -342,8 +367,8 @@ impl Pruning<'_> {
             return;
         }
         let middle = start + (end - start) / 2;
-        self.bisect(start..middle, in_chunks, found);
-        self.bisect(middle..end, in_chunks, found);
+        self.bisect(start..middle, in_granules, found);
+        self.bisect(middle..end, in_granules, found);
     }
 
     fn key_position(&self, field: Field) -> Option<usize> {

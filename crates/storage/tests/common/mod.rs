@@ -92,6 +92,7 @@ pub fn request(table: &dyn Table, names: &[&str], predicate: Option<Expression>)
         schema: Arc::new(Schema::new(fields)),
         columns,
         predicate,
+        bounds: Vec::new(),
         limit: None,
         skip_indexes: Default::default(),
         row_numbers: false,

@@ -643,6 +643,7 @@ settings! {
     grace_hash_join_max_buckets: u64 as NonZeroUInt64 = "1024", "The most buckets of a JOIN on disk.";
     query_plan_join_swap_table: String as String = "auto", "Whether the sides of a JOIN change places, so that the smaller one is held in memory: auto, false or true.";
     query_plan_optimize_join_order_limit: u64 as UInt64 = "10", "Whether inner joins of three and more tables run in the order that is estimated to be the fastest: above 1. 0 and 1 leave the order written.";
+    query_plan_common_subplans: bool as Bool = "1", "Whether what a query computes several times in the same way, as a common table expression that it reads twice, is computed once.";
     enable_join_runtime_filters: bool as Bool = "1", "Whether rows that will find no partner in a join are left out before the joins and aggregations below its probe side, by the keys of its build side.";
     query_plan_convert_outer_join_to_inner_join: bool as Bool = "1", "Whether an outer join keeps fewer rows where a condition above leaves out those without a partner.";
     query_plan_convert_any_join_to_semi_or_anti_join: bool as Bool = "1", "Whether a join is a semi join where only matters whether a row has a partner.";

@@ -1,0 +1,156 @@
+//! What a query computes twice in the same way, it computes once: a common table expression that is read several times, or subqueries that
+//! are written alike. Its rows are kept, on disk where they do not fit into memory, and read as often as they are wanted. Conditions have
+//! moved below before, so that what stays alike leaves out the same rows everywhere. Where rows stream by, as through a scan or a filter,
+//! computing them again costs less than keeping them.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use squall_types::{Result, checkpoint};
+
+use super::{PASS_WORK, cardinality};
+use crate::plan::{Aggregate, CommonRows, Plan};
+
+/// More rows than this, as far as they are known, are not kept.
+const ROWS_MAX: f64 = 16e6;
+
+pub(super) fn apply(plan: &mut Plan) -> Result<()> {
+    // What is alike may hold smaller things that are alike.
+    let mut number = 0;
+    loop {
+        checkpoint(PASS_WORK)?;
+        let alike = find(plan);
+        if alike.is_empty() {
+            return Ok(());
+        }
+        let mut found: Vec<Option<Plan>> = Vec::new();
+        take(plan, &alike, number, &mut found);
+        for (at, rows) in found.into_iter().enumerate().rev() {
+            let Some(rows) = rows else { continue };
+            plan.replace(|input| Plan::CommonSubplan { number: number + at, rows: Box::new(rows), input: Box::new(input) });
+        }
+        number += alike.values().max().map_or(0, |last| last + 1);
+    }
+}
+
+/// The steps that are alike, by address, each with the number of its kind. None is below another one.
+fn find(plan: &Plan) -> HashMap<*const Plan, usize> {
+    let mut steps = Vec::new();
+    describe(plan, &mut steps);
+    let mut by_shape: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (at, step) in steps.iter().enumerate().filter(|(_, step)| step.gathers && step.repeats) {
+        by_shape.entry(step.shape).or_default().push(at);
+    }
+    by_shape.retain(|_, steps| steps.len() > 1);
+    let mut alike = HashMap::new();
+    let mut kinds: Vec<&Plan> = Vec::new();
+    // Steps come after those below them; so the largest are found first.
+    let mut below = steps.len();
+    for (at, step) in steps.iter().enumerate().rev() {
+        if at >= below {
+            continue;
+        }
+        let Some(others) = by_shape.get(&step.shape).filter(|others| others.contains(&at)) else { continue };
+        let is_alike = |other: &usize| *other != at && steps.get(*other).is_some_and(|other| other.plan.same(step.plan));
+        if !others.iter().any(is_alike) || !step.is_worth_keeping() {
+            continue;
+        }
+        let kind = kinds.iter().position(|known| known.same(step.plan)).unwrap_or_else(|| {
+            kinds.push(step.plan);
+            kinds.len() - 1
+        });
+        alike.insert(std::ptr::from_ref(step.plan), kind);
+        below = step.first;
+    }
+    // One that lies within something else that is kept has no second of its kind left.
+    let mut counts = vec![0; kinds.len()];
+    alike.values().for_each(|kind| counts.iter_mut().nth(*kind).into_iter().for_each(|count: &mut usize| *count += 1));
+    alike.retain(|_, kind| counts.get(*kind).is_some_and(|count| *count > 1));
+    alike
+}
+
+/// A step with what is below it.
+struct Step<'a> {
+    plan: &'a Plan,
+    /// The number of the first step below it, or its own.
+    first: usize,
+    /// Equal for steps that are the same.
+    shape: u64,
+    /// Whether it, or something below it, gathers all rows before it gives any.
+    gathers: bool,
+    /// Whether it gives the same rows each time.
+    repeats: bool,
+    /// Whether its rows come in an order.
+    is_ordered: bool,
+}
+
+impl Step<'_> {
+    /// Whether keeping the rows is less than computing them again.
+    fn is_worth_keeping(&self) -> bool {
+        self.gathers && self.repeats && cardinality::rows(self.plan).is_none_or(|rows| rows <= ROWS_MAX)
+    }
+}
+
+/// Notes a step after all below it.
+fn describe<'a>(plan: &'a Plan, steps: &mut Vec<Step<'a>>) {
+    let first = steps.len();
+    let mut hasher = DefaultHasher::new();
+    std::mem::discriminant(plan).hash(&mut hasher);
+    plan.schema().len().hash(&mut hasher);
+    if let Plan::Scan(scan) = plan {
+        scan.table.rows_identity().hash(&mut hasher);
+        scan.columns.hash(&mut hasher);
+    }
+    let (mut gathers, mut repeats, mut is_ordered) = (false, true, false);
+    for input in plan.inputs() {
+        describe(input, steps);
+        let Some(input) = steps.last() else { continue };
+        input.shape.hash(&mut hasher);
+        gathers |= input.gathers;
+        repeats &= input.repeats;
+        is_ordered = input.is_ordered;
+    }
+    plan.visit_expressions(&mut |expression| repeats &= expression.is_deterministic());
+    match plan {
+        Plan::Aggregate(Aggregate { with_totals: true, .. }) => repeats = false,
+        Plan::Aggregate(_) | Plan::Distinct { .. } => (gathers, is_ordered) = (true, false),
+        Plan::Window(_) => gathers = true,
+        Plan::Sort { .. } => is_ordered = true,
+        // Without an order a limit takes any rows.
+        Plan::Limit { .. } => (gathers, repeats) = (true, repeats && is_ordered),
+        Plan::LimitBy { .. } => repeats &= is_ordered,
+        Plan::Scan(scan) => repeats &= scan.limit.is_none(),
+        Plan::CommonSubplan { .. } => repeats = false,
+        Plan::Join(_) | Plan::Union { .. } => is_ordered = false,
+        Plan::Values { .. }
+        | Plan::Filter { .. }
+        | Plan::Project { .. }
+        | Plan::Fill(_)
+        | Plan::ArrayJoin { .. }
+        | Plan::CommonRows(_) => {}
+    }
+    steps.push(Step { plan, first, shape: hasher.finish(), gathers, repeats, is_ordered });
+}
+
+/// Puts readings of kept rows in the places of steps that are alike; `found` gets what they read.
+fn take(plan: &mut Plan, alike: &HashMap<*const Plan, usize>, number: usize, found: &mut Vec<Option<Plan>>) {
+    let Some(kind) = alike.get(&std::ptr::from_ref(plan)).copied() else {
+        let _ = plan.try_for_each_input(|input| {
+            take(input, alike, number, found);
+            Ok(())
+        });
+        return;
+    };
+    if found.len() <= kind {
+        found.resize_with(kind + 1, || None);
+    }
+    let schema = plan.schema().clone();
+    let columns = (0..schema.len()).collect();
+    let rows = Some(Arc::new(plan.clone()));
+    let reading = Plan::CommonRows(CommonRows { number: number + kind, columns, schema, rows });
+    let rows = std::mem::replace(plan, reading);
+    if let Some(place) = found.get_mut(kind).filter(|place| place.is_none()) {
+        *place = Some(rows);
+    }
+}
