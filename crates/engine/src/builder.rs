@@ -26,7 +26,7 @@ use crate::join::{
     BoundedScan, BucketJoining, Filling, Grace, JoinPaste, JoinProbe, JoinSink, JoinTable, KeyBound, KeyFilter, Matching, Unmatched,
     stored_right_side,
 };
-use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
+use crate::operator::{ArrayJoin, Distinct, Filter, FirstOfGroups, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
 use crate::output::{Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
 use crate::query_context::QueryContext;
@@ -258,8 +258,11 @@ impl Builder {
                 self.totals = None;
                 vec![self.aggregate(aggregate, chains, false)?]
             }
-            Plan::Sort { input, keys, limit } => {
-                let chains = self.lower(input, false)?;
+            Plan::Sort { input, keys, limit, group_limit } => {
+                let mut chains = self.lower(input, false)?;
+                if let Some(limit) = group_limit {
+                    chains = add(chains, &(Arc::new(FirstOfGroups::new(keys, *limit)) as Arc<dyn Operator>));
+                }
                 vec![self.sort(chains, input.schema(), keys, *limit)]
             }
             Plan::Window(window) => vec![self.window(window)?],

@@ -257,7 +257,7 @@ fn rows_are_sorted_with_and_without_a_limit() {
     {
         let key = |at: usize| SortKey { expression: column(at, types[at]), descending, nulls_first: false };
         let keys = vec![key(first), key((first + 1) % 3), key((first + 2) % 3)];
-        let sort = Plan::Sort { input: Box::new(scan(handle.clone(), None)), keys, limit };
+        let sort = Plan::Sort { input: Box::new(scan(handle.clone(), None)), keys, limit, group_limit: None };
         let plan = Plan::Limit { input: Box::new(sort), offset: 3, limit, ties: None };
         let mut expected: Vec<Vec<Value>> =
             (0..ROWS).map(|row| columns.iter().map(|(_, values)| values[row].clone()).collect()).collect();
@@ -303,7 +303,7 @@ fn rows_sorted_on_disk_are_those_sorted_in_memory() {
     for (keys, limit) in [(vec![0, 1, 2, 3], None), (vec![3, 2, 1, 0], None), (vec![2, 3, 0, 1], Some(29_000))] {
         let key = |at: usize| SortKey { expression: column(at, types[at]), descending: at == 1, nulls_first: at == 0 };
         let keys: Vec<SortKey> = keys.into_iter().map(key).collect();
-        let plan = Plan::Sort { input: Box::new(scan(handle.clone(), None)), keys, limit };
+        let plan = Plan::Sort { input: Box::new(scan(handle.clone(), None)), keys, limit, group_limit: None };
         let plan = Plan::Limit { input: Box::new(plan), offset: 0, limit, ties: None };
         let expected = rows(&engine, &plan);
         for codec in ["LZ4", "ZSTD", "NONE"] {
@@ -422,7 +422,7 @@ fn joins_on_disk_are_those_in_memory() {
 fn temporary_data_are_bounded() {
     let engine = engine(PolicyKind::Stride);
     let key = SortKey { expression: column(0, "UInt64"), descending: true, nulls_first: false };
-    let plan = Plan::Sort { input: Box::new(numbers(1_000_000)), keys: vec![key], limit: None };
+    let plan = Plan::Sort { input: Box::new(numbers(1_000_000)), keys: vec![key], limit: None, group_limit: None };
     let limits =
         [("max_bytes_before_external_sort", "500000"), ("max_temporary_data_on_disk_size_for_query", "100000")];
     let limited = context(&limits);
@@ -503,7 +503,7 @@ fn steps_inside_a_pipeline() {
     // WITH TIES.
     let halves = project(numbers(1000), call("intDiv", vec![column(0, "UInt64"), constant(Value::UInt64(4))]));
     let key = SortKey { expression: column(0, "UInt64"), descending: false, nulls_first: false };
-    let sorted = Plan::Sort { input: Box::new(halves), keys: vec![key.clone()], limit: None };
+    let sorted = Plan::Sort { input: Box::new(halves), keys: vec![key.clone()], limit: None, group_limit: None };
     let ties = Plan::Limit { input: Box::new(sorted), offset: 0, limit: Some(5), ties: Some(vec![key]) };
     assert_eq!(rows(&engine, &ties).len(), 8);
 }
@@ -700,7 +700,7 @@ fn many_queries_at_once_all_end_with_the_right_result() {
     let handle = table(&engine, &[("Int16", random_values("Int16", 500, random))]);
     let key = SortKey { expression: column(1, "UInt64"), descending: true, nulls_first: false };
     let grouped = aggregate(scan(handle, None), vec![column(0, "Int16")], None);
-    let plan = Plan::Sort { input: Box::new(grouped), keys: vec![key], limit: Some(100) };
+    let plan = Plan::Sort { input: Box::new(grouped), keys: vec![key], limit: Some(100), group_limit: None };
     let expected = rows(&engine, &plan);
     assert_eq!(expected.len(), 100);
     std::thread::scope(|scope| {

@@ -159,9 +159,13 @@ fn details(plan: &Plan) -> Vec<String> {
             let functions: Vec<&str> = window.calls.iter().map(|call| &*call.name).collect();
             vec![format!("Window: ({})", parts.join(" ")), format!("Functions: {}", functions.join(", "))]
         }
-        Plan::Sort { input, keys, limit } => {
+        Plan::Sort { input, keys, limit, group_limit } => {
             let mut details = vec![format!("Sort description: {}", order(keys, input.schema()))];
             details.extend(limit.map(|limit| format!("Limit {limit}")));
+            details.extend(group_limit.map(|limit| {
+                let groups = keys.get(..limit.keys).unwrap_or_default();
+                format!("Limit {} of each group: {}", limit.rows, order(groups, input.schema()))
+            }));
             details
         }
         Plan::Limit { input, offset, limit, ties } => {

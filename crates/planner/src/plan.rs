@@ -49,6 +49,8 @@ pub enum Plan {
         keys: Vec<SortKey>,
         /// Only so many first rows are wanted by the steps above.
         limit: Option<u64>,
+        /// Of the rows that are alike in the first keys, only some are wanted by the steps above.
+        group_limit: Option<GroupLimit>,
     },
     /// Rows `offset..offset + limit`.
     Limit {
@@ -510,6 +512,16 @@ impl fmt::Display for FrameBound {
     }
 }
 
+/// Which rows of those that are alike in the first keys of an order are wanted: those before which fewer than `rows` come that differ in
+/// the other keys. More may come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupLimit {
+    /// How many keys make a group.
+    pub keys: usize,
+    /// The rows.
+    pub rows: u64,
+}
+
 /// One key of an order.
 #[derive(Clone, Debug)]
 pub struct SortKey {
@@ -572,9 +584,10 @@ impl Plan {
                     && left.with_totals == right.with_totals
                     && left.sets == right.sets
             }
-            (Self::Sort { keys: left, limit: most, .. }, Self::Sort { keys: right, limit: other_most, .. }) => {
-                most == other_most && in_same_order(left, right)
-            }
+            (
+                Self::Sort { keys: left, limit: most, group_limit: group, .. },
+                Self::Sort { keys: right, limit: other_most, group_limit: other_group, .. },
+            ) => most == other_most && group == other_group && in_same_order(left, right),
             (
                 Self::Limit { offset: left_offset, limit: left, ties: None, .. },
                 Self::Limit { offset: right_offset, limit: right, ties: None, .. },

@@ -3,6 +3,7 @@
 mod array_join;
 mod distinct;
 mod filter;
+mod first_of_groups;
 mod limit;
 mod limit_by;
 mod project;
@@ -15,6 +16,7 @@ use squall_types::{Block, Result};
 pub use array_join::ArrayJoin;
 pub use distinct::Distinct;
 pub use filter::Filter;
+pub(crate) use first_of_groups::FirstOfGroups;
 pub(crate) use filter::passed;
 pub use limit::Limit;
 pub use limit_by::LimitBy;

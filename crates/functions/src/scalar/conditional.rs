@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, Scalar};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, common_type, kernels, least_supertype};
 
 use super::kernel::truth;
 use super::simple::{Call, Function, Numbers, argument};
+use crate::bits::bits_of;
 use crate::function::{Argument, BoundFunction, ScalarFunction};
 use crate::properties::Lazy;
 use crate::registry::resolve_scalar;
@@ -59,17 +60,27 @@ pub(super) fn select(holds: &[u8], then: &Column, otherwise: &Column) -> Result<
     if data_type.inner() == &DataType::Nothing {
         return Column::constant(data_type, &Value::Null, rows);
     }
-    if then.array().null_count() == 0 && otherwise.array().null_count() == 0 {
-        let columns = [then.clone(), otherwise.clone()];
-        let selected = squall_types::match_primitive!(then.array().data_type(), T => {
-            let (then, otherwise) = (Numbers::<T>::of(&columns, 0)?, Numbers::<T>::of(&columns, 1)?);
-            Some(select_numbers::<T>(&data_type, holds, then, otherwise))
-        }, _ => None);
-        if let Some(selected) = selected {
-            return Ok(selected);
+    if let DataType::Nullable(_) = data_type {
+        // `CASE WHEN x THEN y END`: only which rows are NULL is new.
+        if is_constant_null(otherwise) && !then.is_constant() {
+            return then.to_nullable(NullBuffer::union(then.nulls(), Some(&NullBuffer::new(bits_of(holds)))));
+        }
+        if is_constant_null(then) && !otherwise.is_constant() {
+            return otherwise.to_nullable(NullBuffer::union(otherwise.nulls(), Some(&NullBuffer::new(!&bits_of(holds)))));
         }
     }
-    let mask: BooleanArray = holds.iter().map(|holds| Some(*holds != 0)).collect();
+    let columns = [then.clone(), otherwise.clone()];
+    let selected = squall_types::match_primitive!(then.array().data_type(), T => {
+        let (then, otherwise) = (Numbers::<T>::of(&columns, 0)?, Numbers::<T>::of(&columns, 1)?);
+        Some(select_numbers::<T>(&data_type, holds, then, otherwise))
+    }, _ => None);
+    if let Some(selected) = selected {
+        return match select_nulls(holds, then, otherwise) {
+            None => Ok(selected),
+            nulls => selected.to_nullable(nulls),
+        };
+    }
+    let mask = BooleanArray::new(bits_of(holds), None);
     let array = match (then.is_constant(), otherwise.is_constant()) {
         (false, false) => arrow_select::zip::zip(&mask, then.array(), otherwise.array()),
         (true, false) => arrow_select::zip::zip(&mask, &Scalar::new(then.array().clone()), otherwise.array()),
@@ -79,6 +90,24 @@ pub(super) fn select(holds: &[u8], then: &Column, otherwise: &Column) -> Result<
         }
     }?;
     Ok(Column::new(data_type, array))
+}
+
+fn is_constant_null(column: &Column) -> bool {
+    column.is_constant() && column.nulls().is_some()
+}
+
+/// Which of the selected rows are NULL; `None` where none can be.
+fn select_nulls(holds: &[u8], then: &Column, otherwise: &Column) -> Option<NullBuffer> {
+    if then.nulls().is_none() && otherwise.nulls().is_none() {
+        return None;
+    }
+    let holds = bits_of(holds);
+    let valid_of = |column: &Column, chosen: &BooleanBuffer| match column.nulls() {
+        None => chosen.clone(),
+        Some(_) if column.is_constant() => BooleanBuffer::new_unset(chosen.len()),
+        Some(nulls) => chosen & nulls.inner(),
+    };
+    Some(NullBuffer::new(&valid_of(then, &holds) | &valid_of(otherwise, &!&holds)))
 }
 
 fn select_numbers<T: ArrowPrimitiveType>(
@@ -153,6 +182,14 @@ fn branches(call: &Call<'_>) -> Bound {
             }
             return select(&holds, &value(1)?, &value(2)?);
         }
+        if result.arrow_type().is_primitive() {
+            // Of numbers going over all rows again costs less than a place for each.
+            let mut selected = value(last)?;
+            for at in (0..last).step_by(2).rev() {
+                selected = select(&condition(argument(arguments, at)?, rows)?, &value(at + 1)?, &selected)?;
+            }
+            return Ok(selected);
+        }
         let mut chosen = vec![last; rows];
         for at in (0..last).step_by(2).rev() {
             let holds = condition(argument(arguments, at)?, rows)?;
@@ -185,15 +222,7 @@ fn interleave(
             (place, if columns.get(place).is_some_and(Column::is_constant) { 0 } else { row })
         })
         .collect();
-    let array = squall_types::match_primitive!(arrays.first().map_or(&arrow_schema::DataType::Null, |array| array.data_type()), T => {
-        let all_valid = arrays.iter().all(|array| array.null_count() == 0);
-        if all_valid {
-            let slices: Vec<_> = arrays.iter().map(|array| array.as_primitive::<T>().values().clone()).collect();
-            let values = indices.iter().map(|(array, row)| slices[*array][*row]).collect();
-            return Ok(Column::from_primitive::<T>(result.clone(), values));
-        }
-        kernels::interleave(&arrays, &indices)?
-    }, _ => kernels::interleave(&arrays, &indices)?);
+    let array = kernels::interleave(&arrays, &indices)?;
     Ok(Column::new(result.clone(), array))
 }
 

@@ -117,6 +117,11 @@ pub trait WindowFunction: Send + Sync + Debug {
         !self.needs_peers()
     }
 
+    /// Whether a row's value is greater than the number of rows before it and its peers, and depends on nothing but these rows.
+    fn counts_rows_before(&self) -> bool {
+        false
+    }
+
     /// The function at the beginning of its way.
     fn walk(&self) -> WindowWalk<'_>;
 }

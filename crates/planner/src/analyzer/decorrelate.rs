@@ -240,9 +240,9 @@ impl Unnesting<'_> {
             }
             Plan::Aggregate(aggregate) => self.aggregate(aggregate),
             Plan::Distinct { input } => Ok(Plan::Distinct { input: Box::new(self.rows(*input)?) }),
-            Plan::Sort { input, mut keys, limit: None } => {
+            Plan::Sort { input, mut keys, limit: None, group_limit: None } => {
                 keys.iter_mut().for_each(|key| key.expression = self.over(&key.expression, width));
-                Ok(Plan::Sort { input: Box::new(self.rows(*input)?), keys, limit: None })
+                Ok(Plan::Sort { input: Box::new(self.rows(*input)?), keys, limit: None, group_limit: None })
             }
             Plan::Limit { input, offset, limit, ties: None } => Ok(Plan::LimitBy {
                 input: Box::new(self.rows(*input)?),
@@ -405,7 +405,7 @@ impl Unnesting<'_> {
         let key =
             |expression: &Expression| SortKey { expression: expression.clone(), descending: false, nulls_first: false };
         let keys = partition_by.iter().map(key).chain(order_by.iter().cloned()).collect();
-        let input = Plan::Sort { input: Box::new(input), keys, limit: None };
+        let input = Plan::Sort { input: Box::new(input), keys, limit: None, group_limit: None };
         let schema = schema_after(
             &schema_of(&input),
             calls.iter().map(|call| (call.name.clone(), call.function.return_type().clone())),

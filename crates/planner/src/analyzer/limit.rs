@@ -264,7 +264,7 @@ impl Numbered<'_> {
     }
 
     fn sort(&mut self, keys: Vec<SortKey>) {
-        self.plan.replace(|input| Plan::Sort { input: Box::new(input), keys, limit: None });
+        self.plan.replace(|input| Plan::Sort { input: Box::new(input), keys, limit: None, group_limit: None });
     }
 
     fn call(&self, name: &str, left: Expression, right: Expression) -> Result<Expression> {

@@ -604,7 +604,7 @@ fn sort(stage: &mut Stage<'_>, order: &[OrderKey]) -> Result<(), Missing> {
         if keys.is_empty() {
             return Ok(());
         }
-        stage.then(|input| Plan::Sort { input, keys, limit: None });
+        stage.then(|input| Plan::Sort { input, keys, limit: None, group_limit: None });
     }
     Ok(())
 }

@@ -511,7 +511,7 @@ impl<'g> Stage<'g> {
         for (keys, frame, functions) in windows {
             let sort = self.sort_keys(&keys)?;
             if !order.begins_with(&keys) {
-                self.then(|input| Plan::Sort { input, keys: sort.clone(), limit: None });
+                self.then(|input| Plan::Sort { input, keys: sort.clone(), limit: None, group_limit: None });
                 order = keys.clone();
             }
             self.window(&keys, sort, frame, &functions)?;

@@ -10,6 +10,7 @@ mod disjunctions;
 mod distinct;
 mod duplicate_aggregates;
 mod group_keys;
+mod group_limit;
 mod grouping_sets;
 mod has_to_in;
 mod join_order;
@@ -109,6 +110,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
         trivial_count::apply(&mut plan)?;
     }
     limit_pushdown::apply(&mut plan);
+    group_limit::apply(&mut plan);
     typed_constants::apply(&mut plan, &context.functions)?;
     Ok(plan)
 }

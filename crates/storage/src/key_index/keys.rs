@@ -167,6 +167,8 @@ impl Keys {
 /// An integer that holds a packed key.
 pub(super) trait Packed: Copy + Eq + Default {
     fn or_in(self, value: u128, shift: u32) -> Self;
+    /// The same of a value of at most 8 bytes.
+    fn or_in_word(self, value: u64, shift: u32) -> Self;
     fn hash(self) -> u64;
 }
 
@@ -174,6 +176,10 @@ impl Packed for u64 {
     #[inline]
     fn or_in(self, value: u128, shift: u32) -> Self {
         self | (value as Self) << shift
+    }
+    #[inline]
+    fn or_in_word(self, value: u64, shift: u32) -> Self {
+        self | value << shift
     }
     #[inline]
     fn hash(self) -> u64 {
@@ -185,6 +191,10 @@ impl Packed for u128 {
     #[inline]
     fn or_in(self, value: u128, shift: u32) -> Self {
         self | value << shift
+    }
+    #[inline]
+    fn or_in_word(self, value: u64, shift: u32) -> Self {
+        self | Self::from(value) << shift
     }
     #[inline]
     fn hash(self) -> u64 {
@@ -207,6 +217,19 @@ impl Packed for Words {
             if let Some(own) = self.0.get_mut(word + at) {
                 *own |= part;
             }
+        }
+        self
+    }
+    #[inline]
+    fn or_in_word(mut self, value: u64, shift: u32) -> Self {
+        let (word, bits) = ((shift / 64) as usize, shift % 64);
+        if let Some(own) = self.0.get_mut(word) {
+            *own |= value << bits;
+        }
+        if bits > 0
+            && let Some(next) = self.0.get_mut(word + 1)
+        {
+            *next |= value >> (64 - bits);
         }
         self
     }
@@ -244,7 +267,7 @@ fn pack<K: Packed>(columns: &[Column], rows: usize) -> Result<Vec<K>> {
         macro_rules! or_in {
             ($number:ty) => {
                 for (packed, value) in packed.iter_mut().zip(bytes.as_chunks::<{ size_of::<$number>() }>().0) {
-                    *packed = packed.or_in(u128::from(<$number>::from_le_bytes(*value)), shift);
+                    *packed = packed.or_in_word(u64::from(<$number>::from_le_bytes(*value)), shift);
                 }
             };
         }
@@ -254,7 +277,11 @@ fn pack<K: Packed>(columns: &[Column], rows: usize) -> Result<Vec<K>> {
             2 => or_in!(u16),
             4 => or_in!(u32),
             8 => or_in!(u64),
-            16 => or_in!(u128),
+            16 => {
+                for (packed, value) in packed.iter_mut().zip(bytes.as_chunks::<16>().0) {
+                    *packed = packed.or_in(u128::from_le_bytes(*value), shift);
+                }
+            }
             _ => {
                 for (packed, value) in packed.iter_mut().zip(bytes.chunks_exact(width)) {
                     let mut wide = [0; 16];

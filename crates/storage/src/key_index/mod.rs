@@ -4,6 +4,7 @@
 
 mod chains;
 mod dense;
+mod hash_filter;
 mod keys;
 mod order;
 mod presence;
@@ -17,6 +18,7 @@ use squall_types::{Result, prefetch};
 
 use chains::Chains;
 use dense::DenseTable;
+use hash_filter::HashFilter;
 pub(crate) use keys::row_bytes;
 pub use keys::{KeyForm, Keys, SmallKey};
 use keys::{KeyValues, Packed, Words, hash_bytes};
@@ -27,6 +29,8 @@ use presence::Presence;
 pub const NO_ROW: u32 = u32::MAX;
 /// How many rows ahead a slot is prefetched.
 const PREFETCH_AHEAD: usize = 16;
+/// Keys that are hashed before the first of them is looked up.
+const HASHES_AT_ONCE: usize = 256;
 /// A table of so many bytes stays in the cache of a core.
 const CACHED_BYTES_MAX: usize = 256 << 10;
 /// Partitions of large indexes.
@@ -88,6 +92,8 @@ pub struct KeyIndex {
     dense: Option<DenseTable>,
     /// Which keys are there at all, where that is worth asking first.
     presence: Option<Presence>,
+    /// The same of keys that are no numbers close together.
+    filter: Option<HashFilter>,
     chains: Chains,
     /// Whether any key has several rows.
     has_chains: AtomicBool,
@@ -102,6 +108,7 @@ impl KeyIndex {
             partitions: (0..partitions).map(|_| OnceLock::new()).collect(),
             dense: None,
             presence: None,
+            filter: None,
             chains: Chains::new(rows),
             has_chains: AtomicBool::new(false),
             keeps_last,
@@ -115,14 +122,17 @@ impl KeyIndex {
     /// `MEMORY_LIMIT_EXCEEDED`.
     pub fn of_runs(rows: usize, keeps_last: bool, runs: &[(u32, KeyRun)]) -> Result<Self> {
         let mut index = Self::new(rows, keeps_last);
+        let rows_with_keys = runs.iter().map(|(_, run)| run.rows.len()).sum();
         let ranges = runs.iter().filter(|(_, run)| !run.rows.is_empty()).map(|(_, run)| run.range);
         let range = ranges.reduce(|all, own| all.zip(own).map(|(all, own)| (all.0.min(own.0), all.1.max(own.1))));
         if let Some((least, most)) = range.flatten() {
-            let rows = runs.iter().map(|(_, run)| run.rows.len()).sum();
-            index.dense = DenseTable::between(least, most, rows)?;
+            index.dense = DenseTable::between(least, most, rows_with_keys)?;
             if index.dense.is_none() {
-                index.presence = Presence::between(least, most, rows)?;
+                index.presence = Presence::between(least, most, rows_with_keys)?;
             }
+        }
+        if index.dense.is_none() && index.presence.is_none() {
+            index.filter = HashFilter::of_rows(rows_with_keys)?;
         }
         Ok(index)
     }
@@ -185,6 +195,7 @@ impl KeyIndex {
             partitions: tables.into_iter().map(OnceLock::from).collect(),
             dense: None,
             presence: None,
+            filter: None,
             chains,
             has_chains: AtomicBool::new(has_chains),
             keeps_last: self.keeps_last,
@@ -244,6 +255,9 @@ impl KeyIndex {
         if let (Some(presence), KeyValues::Packed8(keys)) = (&self.presence, &run.keys.values) {
             run.rows_of(partition, self.partitions.len()).iter().for_each(|row| presence.add(keys[*row as usize]));
         }
+        if let Some(filter) = &self.filter {
+            run.rows_of(partition, self.partitions.len()).iter().for_each(|row| filter.add(run.keys.hash(*row as usize)));
+        }
         for local in run.rows_of(partition, self.partitions.len()).iter().rev() {
             let row = local + offset;
             self.chain(row, table.insert(&run.keys, *local as usize, row, self.keeps_last));
@@ -295,7 +309,8 @@ impl KeyIndex {
         });
         let dense = self.dense.as_ref().map_or(0, DenseTable::memory_bytes);
         let presence = self.presence.as_ref().map_or(0, Presence::memory_bytes);
-        tables.sum::<usize>() + dense + presence + self.chains.memory_bytes()
+        let filter = self.filter.as_ref().map_or(0, HashFilter::memory_bytes);
+        tables.sum::<usize>() + dense + presence + filter + self.chains.memory_bytes()
     }
 
     /// Whether a key may have several rows.
@@ -331,11 +346,12 @@ impl KeyIndex {
         if let (Some(presence), KeyValues::Packed8(values)) = (&self.presence, &keys.values) {
             return Ok(find_present(&tables, presence, keys, values));
         }
+        let filter = self.filter.as_ref();
         Ok(match &keys.values {
             KeyValues::Nothing(rows) => vec![tables.first().map_or(NO_ROW, |table| table.only_row()); *rows],
-            KeyValues::Packed8(values) => find_packed(&tables, keys, values, Table::packed8),
-            KeyValues::Packed16(values) => find_packed(&tables, keys, values, Table::packed16),
-            KeyValues::Packed32(values) => find_packed(&tables, keys, values, Table::packed32),
+            KeyValues::Packed8(values) => find_packed(&tables, filter, keys, values, Table::packed8),
+            KeyValues::Packed16(values) => find_packed(&tables, filter, keys, values, Table::packed16),
+            KeyValues::Packed32(values) => find_packed(&tables, filter, keys, values, Table::packed32),
             KeyValues::Bytes(values) => {
                 let find = |row: usize| {
                     if !keys.has_key(row) {
@@ -343,6 +359,9 @@ impl KeyIndex {
                     }
                     let bytes = values.value(row);
                     let hash = hash_bytes(bytes);
+                    if filter.is_some_and(|filter| !filter.has(hash)) {
+                        return NO_ROW;
+                    }
                     match tables[partition_of(hash, tables.len())] {
                         Table::Bytes(table) => table.find(bytes, hash),
                         _ => NO_ROW,
@@ -362,28 +381,37 @@ fn find_dense(table: &DenseTable, keys: &Keys, values: &[u64]) -> Vec<u32> {
     values.iter().enumerate().map(find).collect()
 }
 
-fn find_packed<K: Packed>(tables: &[&Table], keys: &Keys, values: &[K], of: fn(&Table) -> &[Slot<K>]) -> Vec<u32> {
+fn find_packed<K: Packed>(
+    tables: &[&Table],
+    filter: Option<&HashFilter>,
+    keys: &Keys,
+    values: &[K],
+    of: fn(&Table) -> &[Slot<K>],
+) -> Vec<u32> {
     let slots: Vec<&[Slot<K>]> = tables.iter().map(|table| of(table)).collect();
-    // What is in the cache need not be prefetched: then no key is hashed twice.
-    if let [slots] = slots[..]
-        && size_of_val(slots) <= CACHED_BYTES_MAX
-    {
-        let find = |(row, key): (usize, &K)| match keys.has_key(row) {
-            true => find_slot(slots, *key, key.hash()),
-            false => NO_ROW,
-        };
-        return values.iter().enumerate().map(find).collect();
-    }
-    let mut found = Vec::with_capacity(values.len());
-    for (row, key) in values.iter().enumerate() {
-        if let Some(ahead) = values.get(row + PREFETCH_AHEAD) {
-            let hash = ahead.hash();
-            let slots = slots[partition_of(hash, slots.len())];
-            prefetch(slots, hash as usize & slots.len().wrapping_sub(1));
+    let slots_of = |hash: u64| slots[partition_of(hash, slots.len())];
+    let is_cached = slots.len() == 1 && size_of_val(slots_of(0)) <= CACHED_BYTES_MAX;
+    let mut found = vec![NO_ROW; values.len()];
+    let (mut hashes, mut rows) = ([0; HASHES_AT_ONCE], [0; HASHES_AT_ONCE]);
+    let chunks = values.chunks(HASHES_AT_ONCE).zip(found.chunks_mut(HASHES_AT_ONCE)).enumerate();
+    for (chunk, (values, found)) in chunks {
+        let first = chunk * HASHES_AT_ONCE;
+        // The rows that may be found, each with its hash.
+        let mut count = 0;
+        for (row, key) in values.iter().enumerate() {
+            let hash = key.hash();
+            hashes[count] = hash;
+            rows[count] = row;
+            count += usize::from(keys.has_key(first + row) && filter.is_none_or(|filter| filter.has(hash)));
         }
-        let hash = key.hash();
-        let slots = slots[partition_of(hash, slots.len())];
-        found.push(if keys.has_key(row) { find_slot(slots, *key, hash) } else { NO_ROW });
+        for at in 0..count {
+            if !is_cached && at + PREFETCH_AHEAD < count {
+                let hash = hashes[at + PREFETCH_AHEAD];
+                let slots = slots_of(hash);
+                prefetch(slots, hash as usize & slots.len().wrapping_sub(1));
+            }
+            found[rows[at]] = find_slot(slots_of(hashes[at]), values[rows[at]], hashes[at]);
+        }
     }
     found
 }
@@ -646,6 +674,7 @@ impl BytesTable {
 
 #[cfg(test)]
 mod tests {
+    use squall_runtime::block_on;
     use squall_types::{Column, DataType};
 
     use super::*;
@@ -723,13 +752,19 @@ mod tests {
                 Box::new(move |values| vec![text(values.clone()), number(values)]),
             ];
             for form in forms {
-                let index = KeyIndex::of(keys(&form(build.clone())), false);
-                assert!(index.has_chains());
-                let found = index.find(&keys(&form(probe.clone()))).unwrap();
-                for (value, first) in probe.iter().zip(found) {
-                    let first_row = if *value < by { *value } else { rows };
-                    let expected: Vec<u32> = (first_row..rows).step_by(by as usize).map(|row| row as u32).collect();
-                    assert_eq!(rows_of(&index, first), expected);
+                let runs = [(0, KeyRun::new(keys(&form(build.clone()))))];
+                let of_runs = KeyIndex::of_runs(rows as usize, false, &runs).unwrap();
+                for partition in 0..of_runs.partitions() {
+                    block_on(of_runs.fill_in_pieces(partition, &runs, &mut Pieces::begin())).unwrap();
+                }
+                for index in [KeyIndex::of(keys(&form(build.clone())), false), of_runs] {
+                    assert!(index.has_chains());
+                    let found = index.find(&keys(&form(probe.clone()))).unwrap();
+                    for (value, first) in probe.iter().zip(found) {
+                        let first_row = if *value < by { *value } else { rows };
+                        let expected: Vec<u32> = (first_row..rows).step_by(by as usize).map(|row| row as u32).collect();
+                        assert_eq!(rows_of(&index, first), expected);
+                    }
                 }
                 let last = KeyIndex::of(keys(&form(build.clone())), true);
                 let found = last.find(&keys(&form(vec![0, by]))).unwrap();
