@@ -125,8 +125,6 @@ pub struct CommonRows {
     pub columns: Vec<usize>,
     /// These columns.
     pub schema: Arc<Schema>,
-    /// What the rows are, for estimates; nothing in a plan that is done, which may be kept for longer than its tables are.
-    pub rows: Option<Arc<Plan>>,
 }
 
 /// Rows of two inputs side by side. The right one is held in memory, by its keys; the left one streams past it.

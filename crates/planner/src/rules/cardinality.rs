@@ -41,7 +41,8 @@ pub(super) fn rows(plan: &Plan) -> Option<f64> {
         Plan::ArrayJoin { input, .. } => rows(input)? * ITEMS,
         Plan::Join(join) => joined(join)?,
         Plan::CommonSubplan { input, .. } => rows(input)?,
-        Plan::CommonRows(reading) => rows(reading.rows.as_ref()?)?,
+        // Nobody asks once there are such rows.
+        Plan::CommonRows(_) => return None,
     })
 }
 
@@ -101,7 +102,6 @@ pub(super) fn groups_at_most(plan: &Plan, columns: &[usize]) -> Option<f64> {
 pub(super) fn largest_table(plan: &Plan) -> Option<f64> {
     match plan {
         Plan::Scan(scan) => Some(scan.table.rows()? as f64),
-        Plan::CommonRows(reading) => largest_table(reading.rows.as_ref()?),
         other => other.inputs().map(largest_table).try_fold(0.0, |most, rows| Some(rows?.max(most))),
     }
 }
@@ -137,7 +137,6 @@ fn source(plan: &Plan, position: usize) -> Option<(&Scan, usize)> {
         | Plan::LimitBy { input, .. }
         | Plan::CommonSubplan { input, .. }
         | Plan::Distinct { input } => source(input, position),
-        Plan::CommonRows(reading) => source(reading.rows.as_ref()?, *reading.columns.get(position)?),
         Plan::Project { input, expressions, .. } => source(input, only_column(expressions.get(position)?)?),
         Plan::Aggregate(Aggregate { input, keys, .. }) => source(input, only_column(keys.get(position)?)?),
         Plan::Window(window) if position < window.input.schema().len() => source(&window.input, position),
@@ -146,7 +145,12 @@ fn source(plan: &Plan, position: usize) -> Option<(&Scan, usize)> {
             Some(of_left) => source(&join.left, *of_left),
             None => source(&join.right, *join.right_columns.get(position - join.left_columns.len())?),
         },
-        Plan::Values { .. } | Plan::Union { .. } | Plan::Fill(_) | Plan::Window(_) | Plan::ArrayJoin { .. } => None,
+        Plan::Values { .. }
+        | Plan::Union { .. }
+        | Plan::Fill(_)
+        | Plan::Window(_)
+        | Plan::ArrayJoin { .. }
+        | Plan::CommonRows(_) => None,
     }
 }
 

@@ -113,8 +113,6 @@ fn prune(plan: &mut Plan, needed: &[bool]) -> Moves {
             let place = |column: usize| row_moves.get(column).copied().flatten().unwrap_or(column);
             each_reading(input, *number, &mut |reading| {
                 reading.columns.iter_mut().for_each(|column| *column = place(*column));
-                // The estimates are of the columns that were.
-                reading.rows = None;
             });
             moves
         }

@@ -1,15 +1,14 @@
 //! What a query computes twice in the same way, it computes once: a common table expression that is read several times, or subqueries that
-//! are written alike. Its rows are kept, on disk where they do not fit into memory, and read as often as they are wanted. Conditions have
-//! moved below before, so that what stays alike leaves out the same rows everywhere. Where rows stream by, as through a scan or a filter,
-//! computing them again costs less than keeping them.
+//! are written alike. Its rows are kept, on disk where they do not fit into memory, and read as often as they are wanted. Conditions and
+//! runtime filters have moved below before, so that what stays alike leaves out the same rows everywhere. Where rows stream by, as through
+//! a scan or a filter, computing them again costs less than keeping them.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
 use squall_types::{Result, checkpoint};
 
-use super::{PASS_WORK, cardinality};
+use super::{PASS_WORK, cardinality, runtime_filters};
 use crate::plan::{Aggregate, CommonRows, Plan};
 
 /// More rows than this, as far as they are known, are not kept.
@@ -43,6 +42,14 @@ fn find(plan: &Plan) -> HashMap<*const Plan, usize> {
         by_shape.entry(step.shape).or_default().push(at);
     }
     by_shape.retain(|_, steps| steps.len() > 1);
+    // As they are but for the numbers of their filters.
+    let of_shapes = by_shape.values().flatten();
+    let own: HashMap<usize, Plan> = of_shapes
+        .filter_map(|at| {
+            let mut plan = steps.get(*at)?.plan.clone();
+            runtime_filters::renumber(&mut plan).then_some((*at, plan))
+        })
+        .collect();
     let mut alike = HashMap::new();
     let mut kinds: Vec<&Plan> = Vec::new();
     // Steps come after those below them; so the largest are found first.
@@ -52,12 +59,13 @@ fn find(plan: &Plan) -> HashMap<*const Plan, usize> {
             continue;
         }
         let Some(others) = by_shape.get(&step.shape).filter(|others| others.contains(&at)) else { continue };
-        let is_alike = |other: &usize| *other != at && steps.get(*other).is_some_and(|other| other.plan.same(step.plan));
+        let Some(plan) = own.get(&at) else { continue };
+        let is_alike = |other: &usize| *other != at && own.get(other).is_some_and(|other| other.same(plan));
         if !others.iter().any(is_alike) || !step.is_worth_keeping() {
             continue;
         }
-        let kind = kinds.iter().position(|known| known.same(step.plan)).unwrap_or_else(|| {
-            kinds.push(step.plan);
+        let kind = kinds.iter().position(|known| known.same(plan)).unwrap_or_else(|| {
+            kinds.push(plan);
             kinds.len() - 1
         });
         alike.insert(std::ptr::from_ref(step.plan), kind);
@@ -147,9 +155,9 @@ fn take(plan: &mut Plan, alike: &HashMap<*const Plan, usize>, number: usize, fou
     }
     let schema = plan.schema().clone();
     let columns = (0..schema.len()).collect();
-    let rows = Some(Arc::new(plan.clone()));
-    let reading = Plan::CommonRows(CommonRows { number: number + kind, columns, schema, rows });
-    let rows = std::mem::replace(plan, reading);
+    let reading = Plan::CommonRows(CommonRows { number: number + kind, columns, schema });
+    let mut rows = std::mem::replace(plan, reading);
+    runtime_filters::without_outer_bounds(&mut rows);
     if let Some(place) = found.get_mut(kind).filter(|place| place.is_none()) {
         *place = Some(rows);
     }

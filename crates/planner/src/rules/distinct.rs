@@ -61,12 +61,12 @@ fn is_ordered(plan: &Plan) -> bool {
         | Plan::Distinct { input }
         | Plan::CommonSubplan { input, .. }
         | Plan::ArrayJoin { input, .. } => is_ordered(input),
-        Plan::CommonRows(reading) => reading.rows.as_deref().is_some_and(is_ordered),
         Plan::Scan(_)
         | Plan::Values { .. }
         | Plan::Aggregate(_)
         | Plan::Window(_)
         | Plan::Join(_)
+        | Plan::CommonRows(_)
         | Plan::Union { .. } => false,
     }
 }

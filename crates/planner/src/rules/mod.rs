@@ -75,11 +75,6 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
             predicate_pushdown::apply(&mut plan, &context.functions)?;
             checkpoint(PASS_WORK)?;
         }
-    }
-    if settings.query_plan_common_subplans {
-        common_subplans::apply(&mut plan)?;
-    }
-    if settings.enable_optimize_predicate_expression {
         if settings.query_plan_optimize_join_order_limit > 1 {
             join_order::apply(&mut plan, &context.functions)?;
         }
@@ -98,6 +93,9 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     }
     checkpoint(PASS_WORK)?;
     distinct::apply(&mut plan);
+    if settings.query_plan_common_subplans {
+        common_subplans::apply(&mut plan)?;
+    }
     late_projection::apply(&mut plan);
     checkpoint(PASS_WORK)?;
     merge_projects::apply(&mut plan)?;

@@ -66,6 +66,79 @@ impl BoundFunction for ApplyFilter {
     }
 }
 
+/// Makes the numbers of the filters of a plan those in which its joins come, so that plans that differ in nothing else are the same. Scans
+/// keep no bounds of joins around the plan. Whether no filter is one of these: then the plan gives all of its rows.
+pub(super) fn renumber(plan: &mut Plan) -> bool {
+    let mut joins = Vec::new();
+    number_joins(plan, &mut joins);
+    renumber_by(plan, &joins)
+}
+
+fn number_joins(plan: &mut Plan, joins: &mut Vec<u64>) {
+    if let Plan::Join(join) = plan
+        && let Some(number) = &mut join.runtime_filter
+    {
+        joins.push(*number);
+        *number = joins.len() as u64;
+    }
+    each_input(plan, &mut |input| number_joins(input, joins));
+}
+
+fn renumber_by(plan: &mut Plan, joins: &[u64]) -> bool {
+    let new = |number: u64| joins.iter().position(|known| *known == number).map(|at| at as u64 + 1);
+    let mut is_whole = true;
+    match plan {
+        Plan::Filter { predicate, .. } => {
+            if let Some(filter) = RuntimeFilter::of(predicate) {
+                let number = new(filter.join);
+                is_whole = number.is_some();
+                if let (Some(number), Expression::Function { arguments, .. }) = (number, predicate)
+                    && let Some(first) = arguments.first_mut()
+                {
+                    *first = number_of(number);
+                }
+            }
+        }
+        Plan::Scan(scan) => scan.bounds.retain_mut(|bound| {
+            bound.join = new(bound.join).unwrap_or(0);
+            bound.join > 0
+        }),
+        _ => {}
+    }
+    each_input(plan, &mut |input| is_whole &= renumber_by(input, joins));
+    is_whole
+}
+
+/// Takes the bounds of joins around a plan from its scans.
+pub(super) fn without_outer_bounds(plan: &mut Plan) {
+    fn joins_of(plan: &Plan, joins: &mut Vec<u64>) {
+        if let Plan::Join(join) = plan {
+            joins.extend(join.runtime_filter);
+        }
+        plan.inputs().for_each(|input| joins_of(input, joins));
+    }
+    fn retain(plan: &mut Plan, joins: &[u64]) {
+        if let Plan::Scan(scan) = plan {
+            scan.bounds.retain(|bound| joins.contains(&bound.join));
+        }
+        each_input(plan, &mut |input| retain(input, joins));
+    }
+    let mut joins = Vec::new();
+    joins_of(plan, &mut joins);
+    retain(plan, &joins);
+}
+
+fn each_input(plan: &mut Plan, visit: &mut dyn FnMut(&mut Plan)) {
+    let _ = plan.try_for_each_input(|input| {
+        visit(input);
+        Ok(())
+    });
+}
+
+fn number_of(filter: u64) -> Expression {
+    Expression::Constant { value: Value::UInt64(filter), data_type: DataType::UInt64 }
+}
+
 /// Adds filters to the probe sides of joins that are worth it.
 pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
     let mut filters = 0;
@@ -81,7 +154,7 @@ fn add(plan: &mut Plan, filters: &mut u64, functions: &FunctionContext) -> Resul
         let is_tested = has_work_below(&join.left) && passed < PASSED_MAX;
         *filters += 1;
         join.runtime_filter = Some(*filters);
-        let number = Expression::Constant { value: Value::UInt64(*filters), data_type: DataType::UInt64 };
+        let number = number_of(*filters);
         let keys = join.keys.iter().map(|key| key.left.clone());
         let filter = Expression::Function {
             name: if is_tested { APPLY_FILTER } else { APPLY_BOUNDS }.into(),
