@@ -323,7 +323,9 @@ pub fn rows(plan: &Plan) -> Result<Vec<Block>> {
             }
             Ok(out)
         }
-        Plan::Join(_) => Err(Error::logical("a join is beyond this runner")),
+        Plan::Join(_) | Plan::CommonSubplan { .. } | Plan::CommonRows(_) => {
+            Err(Error::logical("a step that is beyond this runner"))
+        }
         Plan::Window(squall_planner::Window { input, .. }) | Plan::ArrayJoin { input, .. } => {
             let is_empty = rows(input)?.iter().all(Block::is_empty);
             if is_empty { Ok(Vec::new()) } else { Err(Error::logical("a step that is beyond this runner")) }
