@@ -110,7 +110,15 @@ fn table(engine: &Engine, keys: &[i16]) -> Arc<TableHandle> {
 fn plan(table: Arc<TableHandle>) -> Plan {
     let fields = table.columns().iter().map(|column| (column.name.clone(), column.data_type.clone()));
     let schema = Arc::new(Schema::new(fields));
-    let scan = Plan::Scan(Scan { columns: vec![0], schema, predicate: None, bounds: Vec::new(), limit: None, hides_rows: false, table });
+    let scan = Plan::Scan(Scan {
+        columns: vec![0],
+        schema,
+        predicate: None,
+        bounds: Vec::new(),
+        limit: None,
+        hides_rows: false,
+        table,
+    });
     let key = Expression::Column { position: 0, data_type: DataType::Int16 };
     let count = resolve_aggregate("count", &[], &[]).expect("count");
     Plan::Aggregate(Aggregate {

@@ -23,8 +23,8 @@ use crate::common_rows::{CollectedRows, Reading};
 use crate::fill::WithFill;
 use crate::insert::{Commit, Input, InputScan, InsertSink};
 use crate::join::{
-    BoundedScan, BucketJoining, Filling, Grace, JoinPaste, JoinProbe, JoinSink, JoinTable, KeyBound, KeyFilter, Matching, Unmatched,
-    stored_right_side,
+    BoundedScan, BucketJoining, Filling, Grace, JoinPaste, JoinProbe, JoinSink, JoinTable, KeyBound, KeyFilter,
+    Matching, Unmatched, stored_right_side,
 };
 use crate::operator::{ArrayJoin, Distinct, Filter, FirstOfGroups, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
 use crate::output::{Output, OutputSink};

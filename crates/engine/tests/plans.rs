@@ -124,7 +124,15 @@ fn databases(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<Databases> 
 fn scan(table: Arc<TableHandle>, predicate: Option<Expression>) -> Plan {
     let fields = table.columns().iter().map(|column| (column.name.clone(), column.data_type.clone()));
     let schema = Arc::new(Schema::new(fields));
-    Plan::Scan(Scan { columns: (0..schema.len()).collect(), schema, predicate, bounds: Vec::new(), limit: None, table, hides_rows: false })
+    Plan::Scan(Scan {
+        columns: (0..schema.len()).collect(),
+        schema,
+        predicate,
+        bounds: Vec::new(),
+        limit: None,
+        table,
+        hides_rows: false,
+    })
 }
 
 fn numbers(rows: u64) -> Plan {

@@ -57,8 +57,9 @@ pub use materialized_view::{
     MaterializedView, ViewPlan, altered_refresh, altered_view, plan_materialized_view, plan_view_rows, view_target,
 };
 pub use plan::{
-    Aggregate, AggregateCall, CommonRows, FrameBound, FrameUnit, GroupLimit, Inequality, Join, JoinKey, JoinKind, JoinStrictness, KeyBound, KeySets,
-    Nearest, Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame,
+    Aggregate, AggregateCall, CommonRows, FrameBound, FrameUnit, GroupLimit, Inequality, Join, JoinKey, JoinKind,
+    JoinStrictness, KeyBound, KeySets, Nearest, Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction,
+    WindowFrame,
 };
 pub use projection::{Projected, Projection, ProjectionAggregate, plan_projection};
 pub use projection_choice::{may_read_projections, use_projections};

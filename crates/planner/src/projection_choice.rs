@@ -9,7 +9,7 @@ use squall_types::{Error, ErrorCode, Result, Schema, Settings};
 
 use crate::catalog::TableMetadata;
 use crate::expression::Expression;
-use crate::plan::{KeyBound, Aggregate, AggregateCall, Plan, Scan};
+use crate::plan::{Aggregate, AggregateCall, KeyBound, Plan, Scan};
 use crate::projection::{Projected, Projection, ProjectionAggregate};
 use crate::rules::{all_of, over_keys};
 
@@ -137,7 +137,8 @@ impl Choice<'_> {
             let Some(columns) = scan.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };
             let Some(Projected { rows, rest }) = Self::projected(scan, projection) else { continue };
             let (limit, hides_rows) = (scan.limit, scan.hides_rows);
-            let bounds = scan.bounds.iter().filter_map(|bound| Some(KeyBound { column: position(&bound.column)?, ..*bound }));
+            let bounds =
+                scan.bounds.iter().filter_map(|bound| Some(KeyBound { column: position(&bound.column)?, ..*bound }));
             let (bounds, schema, predicate) = (bounds.collect(), scan.schema.clone(), Some(predicate.clone()));
             let of_rows = Scan { table: rows, columns, schema, predicate, bounds, limit, hides_rows };
             let of_rest = rest.map(|table| Scan { table, ..scan.clone() });
@@ -283,7 +284,15 @@ impl<'a> Cover<'a> {
         let column = |at: &usize| self.projection.columns.get(*at);
         let fields = self.read.iter().filter_map(column).map(|column| (column.name.clone(), column.data_type.clone()));
         let schema = Arc::new(Schema::new(fields));
-        Scan { table, columns: self.read.clone(), schema, predicate, bounds: Vec::new(), limit: None, hides_rows: false }
+        Scan {
+            table,
+            columns: self.read.clone(),
+            schema,
+            predicate,
+            bounds: Vec::new(),
+            limit: None,
+            hides_rows: false,
+        }
     }
 
     /// Groups with states of the rows that the projection does not have.

@@ -82,8 +82,7 @@ impl FirstOfGroups {
 
     fn is_worth_it(&self, state: &State) -> bool {
         let left_out = (state.rows_seen - state.rows_passed) as f64;
-        state.rows <= ROWS_MAX
-            && (state.blocks < BLOCKS_OF_TRIAL || left_out >= LEFT_OUT_MIN * state.rows_seen as f64)
+        state.rows <= ROWS_MAX && (state.blocks < BLOCKS_OF_TRIAL || left_out >= LEFT_OUT_MIN * state.rows_seen as f64)
     }
 }
 

@@ -66,7 +66,8 @@ pub(super) fn select(holds: &[u8], then: &Column, otherwise: &Column) -> Result<
             return then.to_nullable(NullBuffer::union(then.nulls(), Some(&NullBuffer::new(bits_of(holds)))));
         }
         if is_constant_null(then) && !otherwise.is_constant() {
-            return otherwise.to_nullable(NullBuffer::union(otherwise.nulls(), Some(&NullBuffer::new(!&bits_of(holds)))));
+            return otherwise
+                .to_nullable(NullBuffer::union(otherwise.nulls(), Some(&NullBuffer::new(!&bits_of(holds)))));
         }
     }
     let columns = [then.clone(), otherwise.clone()];

@@ -562,8 +562,15 @@ impl Source {
                 let fields = columns.iter().filter_map(|column| table.columns().get(*column));
                 let fields = fields.map(|column| (column.name.clone(), column.data_type.clone())).collect();
                 let schema = Arc::new(Schema { fields });
-                let scan =
-                    Scan { table: table.clone(), columns, schema, predicate: None, bounds: Vec::new(), limit: None, hides_rows: false };
+                let scan = Scan {
+                    table: table.clone(),
+                    columns,
+                    schema,
+                    predicate: None,
+                    bounds: Vec::new(),
+                    limit: None,
+                    hides_rows: false,
+                };
                 Stage::at(graph, Plan::Scan(scan), read.into_iter().map(|(_, node)| node).enumerate())
             }
             Rows::Plan(plan, _) | Rows::Joined(plan, ..) => {

@@ -27,7 +27,11 @@ pub(super) fn apply(plan: &mut Plan) -> Result<()> {
         take(plan, &alike, number, &mut found);
         for (at, rows) in found.into_iter().enumerate().rev() {
             let Some(rows) = rows else { continue };
-            plan.replace(|input| Plan::CommonSubplan { number: number + at, rows: Box::new(rows), input: Box::new(input) });
+            plan.replace(|input| Plan::CommonSubplan {
+                number: number + at,
+                rows: Box::new(rows),
+                input: Box::new(input),
+            });
         }
         number += alike.values().max().map_or(0, |last| last + 1);
     }

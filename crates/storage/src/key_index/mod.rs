@@ -256,7 +256,9 @@ impl KeyIndex {
             run.rows_of(partition, self.partitions.len()).iter().for_each(|row| presence.add(keys[*row as usize]));
         }
         if let Some(filter) = &self.filter {
-            run.rows_of(partition, self.partitions.len()).iter().for_each(|row| filter.add(run.keys.hash(*row as usize)));
+            run.rows_of(partition, self.partitions.len())
+                .iter()
+                .for_each(|row| filter.add(run.keys.hash(*row as usize)));
         }
         for local in run.rows_of(partition, self.partitions.len()).iter().rev() {
             let row = local + offset;

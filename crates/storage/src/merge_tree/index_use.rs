@@ -8,7 +8,9 @@ use squall_types::{Error, ErrorCode, Result, Settings};
 
 use super::indexed_scan::{Sifted, segments_of, sifts};
 use super::part::Part;
-use super::pruning::{LeadingKey, Segment, condition, not_deleted, partition_values, place, ranges, select_of, selection};
+use super::pruning::{
+    LeadingKey, Segment, condition, not_deleted, partition_values, place, ranges, select_of, selection,
+};
 use super::skip_index::{IndexFilter, IndexPage, SkipIndex, Wanted};
 use super::{MergeTree, PartSet};
 use crate::index_analysis::{IndexAnalysis, IndexStep, IndexStepKind};
