@@ -14,7 +14,7 @@ pub(super) enum Rank {
     /// The row's number, which is the same whatever the peers are.
     Row,
     /// One more than the rows before it and its peers.
-    Rank,
+    WithPeers,
     Number(fn(&Place) -> u64),
     Share(fn(&Place) -> f64),
 }
@@ -25,7 +25,7 @@ impl Rank {
     }
 
     pub fn rank() -> Arc<dyn WindowFunction> {
-        Arc::new(Self::Rank)
+        Arc::new(Self::WithPeers)
     }
 
     pub fn dense_rank() -> Arc<dyn WindowFunction> {
@@ -47,14 +47,14 @@ impl Rank {
 impl WindowFunction for Rank {
     fn return_type(&self) -> &DataType {
         match self {
-            Self::Row | Self::Rank | Self::Number(_) => &DataType::UInt64,
+            Self::Row | Self::WithPeers | Self::Number(_) => &DataType::UInt64,
             Self::Share(_) => &DataType::Float64,
         }
     }
 
     fn frame_use(&self) -> FrameUse {
         match self {
-            Self::Row | Self::Rank | Self::Number(_) => FrameUse::Any,
+            Self::Row | Self::WithPeers | Self::Number(_) => FrameUse::Any,
             Self::Share(_) => FrameUse::Partition,
         }
     }
@@ -64,7 +64,7 @@ impl WindowFunction for Rank {
     }
 
     fn counts_rows_before(&self) -> bool {
-        matches!(self, Self::Row | Self::Rank)
+        matches!(self, Self::Row | Self::WithPeers)
     }
 
     fn walk(&self) -> WindowWalk<'_> {
@@ -79,7 +79,7 @@ impl RowWalk for RankWalk<'_> {
         let places = rows.places.iter();
         Ok(match self.0 {
             Rank::Row => numbers(places.map(|place| place.row + 1).collect()),
-            Rank::Rank => numbers(places.map(|place| place.first_peer + 1).collect()),
+            Rank::WithPeers => numbers(places.map(|place| place.first_peer + 1).collect()),
             Rank::Number(number) => numbers(places.map(number).collect()),
             Rank::Share(share) => Column::from_primitive::<Float64Type>(DataType::Float64, places.map(share).collect()),
         })

@@ -76,9 +76,9 @@ fn find(plan: &Plan) -> HashMap<*const Plan, usize> {
         below = step.first;
     }
     // One that lies within something else that is kept has no second of its kind left.
-    let mut counts = vec![0; kinds.len()];
-    alike.values().for_each(|kind| counts.iter_mut().nth(*kind).into_iter().for_each(|count: &mut usize| *count += 1));
-    alike.retain(|_, kind| counts.get(*kind).is_some_and(|count| *count > 1));
+    let mut counts: HashMap<usize, usize> = HashMap::new();
+    alike.values().for_each(|kind| *counts.entry(*kind).or_default() += 1);
+    alike.retain(|_, kind| counts.get(kind).is_some_and(|count| *count > 1));
     alike
 }
 

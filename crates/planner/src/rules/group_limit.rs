@@ -20,7 +20,7 @@ pub(super) fn apply(plan: &mut Plan) {
     conjuncts(predicate.clone(), &mut conditions);
     let most = conditions.iter().filter_map(upper_bound).filter_map(|(column, rows)| {
         let (window, call) = window_below(input, column)?;
-        Some((window.calls.len() > call && limits_rows(window)).then_some(rows)?)
+        (window.calls.len() > call && limits_rows(window)).then_some(rows)
     });
     let Some(rows) = most.min().filter(|rows| *rows <= ROWS_MAX) else { return };
     if let Some(window) = window_of(input) {

@@ -72,6 +72,7 @@ fn read(file: &ForeignRows, schema: &Schema, options: FormatOptions, blocks: &Se
         columns: (0..schema.len()).collect(),
         schema: Arc::new(schema.clone()),
         predicate: None,
+        bounds: Vec::new(),
         limit: None,
         skip_indexes: SkipIndexUse::default(),
         row_numbers: false,
