@@ -135,7 +135,8 @@ impl Catalog {
                 "SELECT t.path || f.path FROM ducklake_data_file f JOIN ducklake_table t USING (table_id)
                  LEFT JOIN squall_part p USING (data_file_id) WHERE (p.data_file_id IS NULL OR f.end_snapshot IS NOT NULL) AND f.path_is_relative
                  UNION SELECT t.path || d.path FROM ducklake_delete_file d JOIN ducklake_table t USING (table_id)
-                 LEFT JOIN squall_part p USING (data_file_id) WHERE (p.data_file_id IS NULL OR d.end_snapshot IS NOT NULL) AND d.path_is_relative",
+                 LEFT JOIN squall_part p USING (data_file_id) LEFT JOIN ducklake_data_file f USING (data_file_id)
+                 WHERE (p.data_file_id IS NULL OR d.end_snapshot IS NOT NULL OR f.end_snapshot IS NOT NULL) AND d.path_is_relative",
             )?;
             query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()
         };
