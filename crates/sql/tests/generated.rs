@@ -118,7 +118,8 @@ fn expression() -> impl Strategy<Value = Expression> {
             ),
             1 => (prop::collection::vec(name(), 0..3), inner.clone()).prop_map(|(parameters, body)| {
                 let parameters = parameters.into_iter().map(Identifier::new).collect();
-                Expression::new(ExpressionKind::Lambda(Box::new(Lambda { parameters, body })), Span::default())
+                let lambda = Lambda { parameters, body, syntax: Written::default() };
+                Expression::new(ExpressionKind::Lambda(Box::new(lambda)), Span::default())
             }),
         ]
     })

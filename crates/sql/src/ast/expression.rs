@@ -89,6 +89,8 @@ pub struct Lambda {
     pub parameters: Vec<Identifier>,
     /// What it computes.
     pub body: Expression,
+    /// How the tuple of names was written in `lambda(tuple(x), x + 1)`; nothing of `x -> x + 1`.
+    pub syntax: Written<Option<CallSyntax>>,
 }
 
 /// `{name:Type}`, replaced by the value that the client sends.

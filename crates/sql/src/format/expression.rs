@@ -69,7 +69,8 @@ impl Writer {
             ExpressionKind::Identifier(parts) => self.compound(parts),
             ExpressionKind::Function(function) => self.function(function, nested),
             ExpressionKind::Lambda(lambda) => {
-                let wrap = (nested || self.wrap_lambdas) && !expression.parenthesized.0 && !self.is_explicit;
+                let is_call = self.is_explicit || lambda.syntax.0.is_some();
+                let wrap = (nested || self.wrap_lambdas) && !expression.parenthesized.0 && !is_call;
                 if wrap {
                     self.text("(");
                 }
@@ -153,8 +154,9 @@ impl Writer {
     }
 
     fn lambda(&mut self, lambda: &Lambda) {
-        if self.is_explicit {
-            self.text("lambda(tuple(");
+        if self.is_explicit || lambda.syntax.0.is_some() {
+            let is_plain = lambda.syntax.0 == Some(CallSyntax::Operator) && lambda.parameters.len() > 1;
+            self.text(if is_plain && !self.is_explicit { "lambda((" } else { "lambda(tuple(" });
             self.joined(&lambda.parameters, ", ", |w, parameter| w.operand_name(parameter));
             self.text("), ");
             self.expression(&lambda.body, false);

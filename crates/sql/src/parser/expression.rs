@@ -263,7 +263,8 @@ impl Parser<'_> {
                     self.leave(2);
                     let span = self.span_from(start);
                     grows = 4;
-                    Expression::new(ExpressionKind::Lambda(Box::new(Lambda { parameters, body })), span)
+                    let lambda = Lambda { parameters, body, syntax: Written::default() };
+                    Expression::new(ExpressionKind::Lambda(Box::new(lambda)), span)
                 }
             };
             chain = builds;

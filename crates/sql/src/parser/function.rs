@@ -4,7 +4,7 @@ use super::expression::call;
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
     Expression, ExpressionKind, FrameBound, FrameUnit, Function, Identifier, Lambda, Literal, MatchedColumns,
-    NullsAction, Over, WindowDefinition, WindowFrame,
+    NullsAction, Over, WindowDefinition, WindowFrame, Written,
 };
 use crate::format::format_data_type;
 
@@ -490,14 +490,16 @@ fn lambda_of(function: &mut Function) -> Option<Lambda> {
         _ => None,
     };
     let parameters = tuple.arguments.iter().map(name).collect::<Option<Vec<_>>>()?;
-    Some(Lambda { parameters, body: function.arguments.pop()? })
+    let syntax = Written(Some(tuple.syntax.0));
+    Some(Lambda { parameters, body: function.arguments.pop()?, syntax })
 }
 
 /// Makes `x, y -> x + y` what `(x, y) -> x + y` is: names in front of a lambda without parentheses are its parameters too.
 fn with_names_before(arguments: &mut Vec<Expression>) {
     let Some((last, before)) = arguments.split_last() else { return };
     let ExpressionKind::Lambda(lambda) = &last.kind else { return };
-    if before.is_empty() || lambda.parameters.len() != 1 || last.alias.is_some() || last.parenthesized.0 {
+    let is_arrow = lambda.syntax.0.is_none();
+    if before.is_empty() || !is_arrow || lambda.parameters.len() != 1 || last.alias.is_some() || last.parenthesized.0 {
         return;
     }
     let name = |expression: &Expression| match &expression.kind {
