@@ -24,6 +24,7 @@ mod refresh;
 pub mod run;
 pub mod server;
 pub mod session;
+mod small_database;
 pub mod system;
 pub mod system_log;
 pub mod version;

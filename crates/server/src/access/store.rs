@@ -15,6 +15,7 @@ use super::entities::Entities;
 use super::entity::{Definition, Entity, Role, Storage, User};
 use super::grant;
 use super::rights::{Change, Rights};
+use crate::small_database;
 use crate::system::quote;
 
 /// The file in the data folder.
@@ -34,19 +35,10 @@ impl Store {
     /// # Errors
     /// Where it cannot be opened.
     pub fn open(folder: Option<&Path>) -> Result<Self> {
-        let connection = match folder {
-            Some(folder) => Connection::open(folder.join(FILE)),
-            None => Connection::open_in_memory(),
-        };
-        let connection = connection.map_err(failed)?;
-        connection
-            .execute_batch(
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-                 CREATE TABLE IF NOT EXISTS entity (
-                     id TEXT PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, statements TEXT NOT NULL
-                 ) STRICT",
-            )
-            .map_err(failed)?;
+        let schema = "CREATE TABLE IF NOT EXISTS entity (
+                          id TEXT PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, statements TEXT NOT NULL
+                      ) STRICT";
+        let connection = small_database::open(folder, FILE, schema).map_err(failed)?;
         Ok(Self(Mutex::new(connection)))
     }
 

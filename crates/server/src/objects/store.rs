@@ -5,6 +5,8 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use squall_types::{Error, ErrorCode, Result};
 
+use crate::small_database;
+
 /// The file in the data folder.
 pub(super) const FILE: &str = "objects.sqlite";
 
@@ -18,20 +20,10 @@ fn failed(error: rusqlite::Error) -> Error {
 
 impl Store {
     pub(super) fn open(folder: Option<&Path>) -> Result<Self> {
-        let connection = match folder {
-            Some(folder) => Connection::open(folder.join(FILE)),
-            None => Connection::open_in_memory(),
-        };
-        let connection = connection.map_err(failed)?;
-        connection
-            .execute_batch(
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-                 CREATE TABLE IF NOT EXISTS object (
-                     kind TEXT NOT NULL, name TEXT NOT NULL, statement TEXT NOT NULL, PRIMARY KEY (kind, name)
-                 ) STRICT",
-            )
-            .map_err(failed)?;
-        Ok(Self(connection))
+        let schema = "CREATE TABLE IF NOT EXISTS object (
+                          kind TEXT NOT NULL, name TEXT NOT NULL, statement TEXT NOT NULL, PRIMARY KEY (kind, name)
+                      ) STRICT";
+        small_database::open(folder, FILE, schema).map(Self).map_err(failed)
     }
 
     /// The statements of all.
