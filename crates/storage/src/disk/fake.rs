@@ -186,7 +186,8 @@ impl Disk for FakeDisk {
         if state.names.folders.contains(path) { Ok(()) } else { state.change(Change::Folder(path.to_path_buf())) }
     }
 
-    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fn create<'a>(&self, path: &Path, bytes: &mut dyn Iterator<Item = &'a [u8]>) -> io::Result<()> {
+        let bytes: Vec<u8> = bytes.flatten().copied().collect();
         let mut state = self.0.lock();
         if state.names.files.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -197,7 +198,7 @@ impl Disk for FakeDisk {
         let torn = state.random.below(bytes.len() as u64 + 1) as usize;
         *file.lock() = bytes.get(..torn).unwrap_or_default().to_vec();
         state.step()?;
-        *file.lock() = bytes.to_vec();
+        *file.lock() = bytes;
         state.step()
     }
 
@@ -230,7 +231,7 @@ impl Disk for FakeDisk {
 
     fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
         let bytes = super::read_all(self, from)?;
-        self.create(to, &bytes)
+        self.create(to, &mut std::iter::once(&bytes[..]))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

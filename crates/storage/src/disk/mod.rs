@@ -29,8 +29,8 @@ pub(crate) trait OpenFile: Send + Sync {
 pub(crate) trait Disk: Debug + Send + Sync {
     /// Makes a folder and those above it; one that is there already is fine.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
-    /// Makes a new file of these bytes, which are durable on return.
-    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+    /// Makes a new file of these bytes, one after the other, which are durable on return.
+    fn create<'a>(&self, path: &Path, bytes: &mut dyn Iterator<Item = &'a [u8]>) -> io::Result<()>;
     /// Makes the names in a folder durable.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// Gives a file another name, in place of whatever had it.
@@ -89,9 +89,11 @@ impl Disk for LocalDisk {
         fs::create_dir_all(path)
     }
 
-    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fn create<'a>(&self, path: &Path, bytes: &mut dyn Iterator<Item = &'a [u8]>) -> io::Result<()> {
         let mut file = CountedFile::create_new(path)?;
-        file.write_all(bytes)?;
+        for some in bytes {
+            file.write_all(some)?;
+        }
         file.sync_all()
     }
 

@@ -55,7 +55,7 @@ impl MergeTree {
         let path = self.directory.path().join(format!("{name}-{}.parquet", Uuid::new_v4()));
         let file = PartFile { path: path.clone(), bytes: bytes.len(), ..part.file.clone() };
         let copy = Arc::new(self.uncommitted(file, description, self.schema.clone()));
-        self.directory.write(&path, &bytes.into_vec())?;
+        self.directory.write(&path, bytes.segments())?;
         Ok(Some(copy))
     }
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use squall_runtime::{Pieces, block_on};
 use squall_types::{Block, Column, DataType, Error, Result};
 
-use super::insertion::{concat, new_part};
+use super::insertion::new_part;
 use super::part::Part;
 use super::part_description::PartDescription;
 use super::part_footer::{PartFooter, bad_name};
 use super::part_name::PartName;
 use super::part_writer::{write_error, write_part};
+use super::unsorted_rows::UnsortedRows;
 use super::{MergeTree, PartSet};
 use crate::catalog::NewPart;
 use crate::databases::PartBackup;
@@ -86,8 +87,8 @@ impl MergeTree {
             let name = PartName::of_insert(&"all".into(), self.merging.claim_block(&"all".into()).block);
             let part = block_on(async {
                 let mut pieces = Pieces::begin();
-                let block = concat(&self.identity.stored, group, &mut pieces).await?;
-                let written = write_part(self, &name, block, false, false, &self.extras(), &mut pieces).await?;
+                let rows = UnsortedRows::new(&self.identity.stored, group);
+                let written = write_part(self, &name, rows, false, false, &self.extras(), &mut pieces).await?;
                 written.ok_or_else(|| Error::logical("a backup of no rows"))
             })?;
             part.wait()?;

@@ -72,8 +72,8 @@ impl<'a> ColumnChunk<'a> {
         if self.compression != Compression::LZ4_RAW {
             return Ok(Bytes::copy_from_slice(plain));
         }
-        self.compressed.resize(lz4_flex::block::get_maximum_output_size(plain.len()), 0);
-        let written = lz4_flex::block::compress_into(plain, &mut self.compressed)
+        self.compressed.resize(lzzzz::lz4::max_compressed_size(plain.len()), 0);
+        let written = lzzzz::lz4::compress(plain, &mut self.compressed, lzzzz::lz4::ACC_LEVEL_DEFAULT)
             .map_err(|error| ParquetError::External(Box::new(error)))?;
         Ok(Bytes::copy_from_slice(self.compressed.get(..written).unwrap_or_default()))
     }

@@ -11,10 +11,9 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use squall_planner::{ColumnDescription, Constraint, TableMetadata, named_like};
 use squall_runtime::Pieces;
-use squall_types::gather::take;
+use squall_types::gather::{concat_blocks, take};
 use squall_types::{Block, Column, Error, Result};
 
-use super::insertion::concat;
 use super::merge_rule::{MergeFor, MergeRule, some_columns};
 use super::sorting::sorted_positions;
 use super::{MergeTree, MergeTreeTable};
@@ -147,7 +146,7 @@ impl FinalScan {
             }
             let mut pieces = Pieces::begin();
             let schema = some_columns(&live.identity.stored, &places);
-            let mut block = concat(&schema, blocks, &mut pieces).await?;
+            let mut block = concat_blocks(&schema, blocks, &mut pieces).await?;
             let mut positions = vec![None; live.identity.stored_positions.len()];
             for (column, stored) in live.identity.stored_positions.iter().enumerate() {
                 let at = stored.and_then(|stored| places.iter().position(|place| *place == stored));

@@ -7,17 +7,15 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use parking_lot::Mutex;
-use squall_planner::KeyExpression;
-use squall_types::gather;
-use squall_types::{Block, Column, Error, ErrorCode, Result, Schema};
+use squall_types::{Block, Error, ErrorCode, Result};
 
 use super::MergeTree;
 use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
 use super::partition::{self, PartitionRows};
+use super::unsorted_rows::UnsortedRows;
 use crate::catalog::{ColumnStatistics, ForeignFile, InsertMark, InsertedParts, NewPart, RefreshNote};
-use crate::evaluate::evaluate;
 use crate::identity::TableName;
 use crate::insert_id::InsertId;
 use crate::table::{InsertLimits, InsertWriter, Insertion, PartWork};
@@ -264,13 +262,11 @@ async fn make_parts(
     limits: InsertLimits,
 ) -> Result<()> {
     let mut pieces = Pieces::begin();
-    let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
-    let positions = &table.identity.stored_positions;
-    let value = |key: &KeyExpression| evaluate(&key.expression, &block, positions);
-    let keys = table.identity.definition.partition_key.iter().map(value).collect::<Result<Vec<Column>>>()?;
-    pieces.pause().await;
-    let partitions = partition::split(&block, &keys, limits.max_partitions_per_insert_block, &mut pieces).await?;
-    drop((block, keys));
+    let rows = UnsortedRows::new(&table.identity.stored, blocks);
+    let (key, stored) = (&table.identity.definition.partition_key, &table.identity.stored_positions);
+    let keys = rows.keys(key, stored, &mut pieces).await?;
+    let partitions = partition::split(rows, &keys, limits.max_partitions_per_insert_block, &mut pieces).await?;
+    drop(keys);
     for PartitionRows { id, rows } in partitions {
         wait_for_disk(&parts).await?;
         let claim = table.merging.claim_block(&id);
@@ -285,23 +281,6 @@ async fn make_parts(
         parts.all.push(unwritten);
     }
     Ok(())
-}
-
-/// The blocks one after the other.
-pub(super) async fn concat(schema: &Arc<Schema>, blocks: Vec<Block>, pieces: &mut Pieces) -> Result<Block> {
-    if let [one] = &blocks[..] {
-        return Ok(one.clone().with_schema(schema.clone()));
-    }
-    let rows = blocks.iter().map(Block::rows).sum();
-    let mut of_blocks: Vec<Vec<Column>> = (0..schema.len()).map(|_| Vec::with_capacity(blocks.len())).collect();
-    for block in blocks {
-        of_blocks.iter_mut().zip(block.columns()).for_each(|(all, column)| all.push(column.clone()));
-    }
-    let mut columns = Vec::with_capacity(schema.len());
-    for column in of_blocks {
-        columns.push(gather::concat(column, pieces).await?);
-    }
-    Ok(Block::new(schema.clone(), columns, rows))
 }
 
 /// Encoded parts wait in memory for the disk: where it cannot keep up, no more are made.

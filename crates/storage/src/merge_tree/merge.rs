@@ -10,7 +10,7 @@ use squall_runtime::{Pieces, ProfileEvent};
 use squall_types::{Block, Error, ErrorCode, Result};
 
 use super::deleted_rows::{Deletion, Deletions};
-use super::insertion::{concat, new_part};
+use super::insertion::new_part;
 use super::merge_control::{BackgroundTurn, MergeHold, MergeLock, locked};
 use super::merge_selection::{BASE, Candidate, MergeLimits, select};
 use super::merged_part::write_merged;
@@ -20,6 +20,7 @@ use super::part_writer::{PartExtras, UnwrittenPart, write_part};
 use super::ttl::TtlTurn;
 use super::ttl_range::TtlWork;
 use super::ttl_selection::{Expiring, select_due, select_expired};
+use super::unsorted_rows::UnsortedRows;
 use super::{MergeTree, PartSet, live_rows};
 use crate::catalog::{NewDeletion, PartExchange, SeenDeletion};
 use crate::mutation::MutationStep;
@@ -665,8 +666,8 @@ impl InsertWriter for ReplacementWriter {
         }
         Ok(Some(Box::pin(async move {
             let mut pieces = Pieces::begin();
-            let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
-            let Some(unwritten) = write_part(&table, &name, block, true, false, &extras, &mut pieces).await? else {
+            let rows = UnsortedRows::new(&table.identity.stored, blocks);
+            let Some(unwritten) = write_part(&table, &name, rows, true, false, &extras, &mut pieces).await? else {
                 return Ok(());
             };
             // Another rewriting of the same part would write the same file.

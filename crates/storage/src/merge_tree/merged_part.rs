@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 
 use arrow_array::ArrayRef;
 use squall_runtime::Pieces;
+use squall_types::gather::concat_blocks;
 use squall_types::{Block, Result};
 
 use super::deleted_rows::Deletions;
-use super::insertion::concat;
 use super::merge::MergeProgress;
 use super::merge_rule::{MergeFor, MergeRule};
 use super::merged_rows::MergedRows;
@@ -200,7 +200,7 @@ impl RowGroups {
         self.blocks = left;
         self.rows -= rows;
         self.bytes = self.blocks.iter().map(Block::value_bytes).sum();
-        let block = concat(&self.table.identity.stored, first, pieces).await?;
+        let block = concat_blocks(&self.table.identity.stored, first, pieces).await?;
         let block = own_rows(&block, 0, block.rows())?;
         self.remembered += block.memory_bytes();
         if self.remembered > REMEMBERED_BYTES_MAX {

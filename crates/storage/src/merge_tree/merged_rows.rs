@@ -10,12 +10,11 @@ use parking_lot::Mutex;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use squall_planner::KeyExpression;
 use squall_runtime::Pieces;
-use squall_types::gather::take;
+use squall_types::gather::{concat_blocks, take};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema};
 
 use super::MergeTree;
 use super::deleted_rows::{Deletion, Deletions};
-use super::insertion::concat;
 use super::mapped_scan::Mapping;
 use super::merge_rule::{MergeRule, taken};
 use super::part::{Part, corrupted};
@@ -96,7 +95,7 @@ impl MergedRows {
             taken.extend(cursor.take(count));
         }
         let is_one = taken.len() == 1;
-        let block = concat(&self.table.identity.stored, taken, pieces).await?;
+        let block = concat_blocks(&self.table.identity.stored, taken, pieces).await?;
         if is_one {
             return Ok(Some(block));
         }
@@ -227,7 +226,7 @@ impl PartRows {
         if all.is_empty() {
             return Ok(None);
         }
-        let block = concat(&self.table.identity.stored, all, pieces).await?;
+        let block = concat_blocks(&self.table.identity.stored, all, pieces).await?;
         sorted(&self.table, block, pieces).await.map(Some)
     }
 

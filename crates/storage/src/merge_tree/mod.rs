@@ -58,6 +58,7 @@ mod table_directory;
 mod ttl;
 mod ttl_range;
 mod ttl_selection;
+mod unsorted_rows;
 mod value_chunk;
 mod whole_keys;
 mod zone_map;

@@ -10,7 +10,6 @@ use arrow_array::ArrayRef;
 use parking_lot::{Condvar, Mutex};
 use squall_runtime::profile_events::count;
 use squall_runtime::{Pieces, ProfileEvent};
-use squall_types::gather::take;
 use squall_types::{Block, Column, Error, ErrorCode, Result};
 
 use super::MergeTree;
@@ -22,7 +21,7 @@ use super::part_name::PartName;
 use super::projection::Projection;
 use super::projection_builder::ProjectionBuilder;
 use super::skip_index::SkipIndex;
-use super::sorting::sorted_positions;
+use super::unsorted_rows::UnsortedRows;
 use crate::evaluate::evaluate;
 
 /// What a new part gets beside its rows.
@@ -99,33 +98,23 @@ impl UnwrittenPart {
 pub(super) async fn write_part(
     table: &Arc<MergeTree>,
     name: &PartName,
-    mut block: Block,
+    rows: UnsortedRows,
     is_remembered: bool,
     merges_rows: bool,
     extras: &PartExtras,
     pieces: &mut Pieces,
 ) -> Result<Option<UnwrittenPart>> {
     let positions = &table.identity.stored_positions;
-    let keys = |keys: &[squall_planner::KeyExpression], block: &Block| {
-        keys.iter().map(|key| evaluate(&key.expression, block, positions)).collect::<Result<Vec<Column>>>()
-    };
+    let sorting_key = &table.identity.definition.sorting_key;
     let began = Instant::now();
-    let mut sorting_key = keys(&table.identity.definition.sorting_key, &block)?;
-    sorting_key
-        .extend(table.rule.as_ref().and_then(MergeRule::sorted_by).and_then(|at| block.columns().get(at)).cloned());
-    let order = sorted_positions(&sorting_key, block.rows(), pieces).await?;
-    let is_sorted = order.is_none();
-    if let Some(order) = order {
-        let mut sorted = Vec::with_capacity(block.columns().len());
-        for column in block.columns() {
-            sorted.push(take(column, &order, pieces).await?);
-            pieces.pause().await;
-        }
-        block = Block::new(block.schema().clone(), sorted, order.len());
+    let mut keys = rows.keys(sorting_key, positions, pieces).await?;
+    if let Some(at) = table.rule.as_ref().and_then(MergeRule::sorted_by) {
+        keys.push(rows.column(at, pieces).await?);
     }
-    drop(sorting_key);
+    let (mut block, is_sorted) = rows.sorted(keys, pieces).await?;
     if let Some(rule) = table.rule.as_ref().filter(|_| merges_rows) {
-        let sorting_key = keys(&table.identity.definition.sorting_key, &block)?;
+        let keys = sorting_key.iter().map(|key| evaluate(&key.expression, &block, positions));
+        let sorting_key = keys.collect::<Result<Vec<Column>>>()?;
         let places: Vec<usize> = (0..block.columns().len()).collect();
         block = rule.apply(block, &places, &sorting_key, MergeFor::Part, pieces).await?;
         if block.is_empty() {
@@ -218,7 +207,7 @@ pub(super) async fn write_encoded(
     let job = {
         let (directory, part, written) = (table.directory.clone(), part.clone(), written.clone());
         move || {
-            written.set(directory.write(&part.file.path, &bytes.into_vec()));
+            written.set(directory.write(&part.file.path, bytes.segments()));
         }
     };
     if !table.cache.on_io_thread(job) {

@@ -3,40 +3,40 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::UInt32Array;
 use chrono::NaiveDate;
 use squall_functions::partition_id;
 use squall_runtime::Pieces;
-use squall_types::gather::take;
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+
+use super::unsorted_rows::UnsortedRows;
 
 /// The rows of one partition.
 pub(super) struct PartitionRows {
     pub(super) id: Arc<str>,
-    pub(super) rows: Block,
+    pub(super) rows: UnsortedRows,
 }
 
 /// Rows between two looks at the clock.
 const ROWS_AT_ONCE: usize = 1_024;
 
-/// Splits a block by the values of the partition key, in pieces.
+/// Splits rows by the values of the partition key, in pieces.
 ///
 /// # Errors
 /// `TOO_MANY_PARTS` beyond `partitions_max` partitions (0: no limit).
 pub(super) async fn split(
-    block: &Block,
+    rows: UnsortedRows,
     keys: &[Column],
     partitions_max: usize,
     pieces: &mut Pieces,
 ) -> Result<Vec<PartitionRows>> {
     if keys.is_empty() {
-        return Ok(vec![PartitionRows { id: "all".into(), rows: block.clone() }]);
+        return Ok(vec![PartitionRows { id: "all".into(), rows }]);
     }
     let mut partitions: Vec<(Arc<str>, Vec<u32>)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     // Neighbours mostly share a partition: their values are compared before any id is written.
     let mut last: Option<(Vec<Value>, usize)> = None;
-    for row in 0..block.rows() {
+    for row in 0..rows.rows() {
         if row % ROWS_AT_ONCE == 0 {
             pieces.pause().await;
         }
@@ -61,24 +61,15 @@ pub(super) async fn split(
                 place
             }
         };
-        if let Some((_, rows)) = partitions.get_mut(place) {
-            rows.push(row as u32);
+        if let Some((_, positions)) = partitions.get_mut(place) {
+            positions.push(row as u32);
         }
     }
     if let [(id, _)] = &partitions[..] {
-        return Ok(vec![PartitionRows { id: id.clone(), rows: block.clone() }]);
+        return Ok(vec![PartitionRows { id: id.clone(), rows }]);
     }
-    let mut split = Vec::with_capacity(partitions.len());
-    for (id, rows) in partitions {
-        let rows = UInt32Array::from(rows);
-        let mut columns = Vec::with_capacity(block.columns().len());
-        for column in block.columns() {
-            columns.push(take(column, &rows, pieces).await?);
-            pieces.pause().await;
-        }
-        split.push(PartitionRows { id, rows: Block::new(block.schema().clone(), columns, rows.len()) });
-    }
-    Ok(split)
+    let split = partitions.into_iter().map(|(id, positions)| PartitionRows { id, rows: rows.only(positions.into()) });
+    Ok(split.collect())
 }
 
 /// The id of the partition of one row.

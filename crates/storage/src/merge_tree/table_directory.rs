@@ -66,9 +66,10 @@ impl TableDirectory {
     }
 
     /// Writes a part's file under its temporary name; on return it is on disk, or it is not there.
-    pub(super) fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write<'a>(&self, path: &Path, bytes: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
         let temporary = self.temporary(path);
-        let written = self.disk().create(&temporary, bytes).and_then(|()| self.disk().sync_folder(&self.path));
+        let written =
+            self.disk().create(&temporary, &mut bytes.into_iter()).and_then(|()| self.disk().sync_folder(&self.path));
         written.map_err(|error| {
             remove_file(&**self.disk(), &temporary);
             write_error(path, &error)
@@ -108,7 +109,7 @@ impl TableDirectory {
     pub(super) fn write_deletion(&self, rows: DeletedRows, part: &Path) -> Result<Deletion> {
         let path = self.path.join(format!("{DELETION}{}.parquet", Uuid::new_v4()));
         let bytes = rows.encode(&part.to_string_lossy())?;
-        self.write(&path, &bytes)?;
+        self.write(&path, [&bytes[..]])?;
         let file = DeletionFile { path, bytes: bytes.len() as u64, footer_bytes: footer_bytes(&bytes) };
         Ok(Deletion { rows, file: Some(file), inlined: 0 })
     }

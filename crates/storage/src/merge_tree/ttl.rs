@@ -9,11 +9,10 @@ use arrow_array::{ArrayRef, UInt32Array};
 use squall_functions::GroupIds;
 use squall_planner::{ColumnCompression, Expression, Ttl, TtlAction, TtlGroups};
 use squall_runtime::Pieces;
-use squall_types::gather::{concat as concat_columns, take};
+use squall_types::gather::{concat, concat_blocks, take};
 use squall_types::{Block, Column, DataType, Error, Result, Schema, reserve};
 
 use super::MergeTree;
-use super::insertion::concat;
 use super::merge_rule::{as_type, computed, taken};
 use super::merged_rows::sorted;
 use super::part::Part;
@@ -252,7 +251,7 @@ async fn grouped(
     }
     let made = Block::new(firsts.schema().clone(), made, count);
     let kept = taken(&block, others, pieces).await?;
-    let both = concat(&table.identity.stored, vec![kept, made], pieces).await?;
+    let both = concat_blocks(&table.identity.stored, vec![kept, made], pieces).await?;
     sorted(table, both, pieces).await
 }
 
@@ -284,7 +283,7 @@ async fn reset(
                 *place += rows;
             }
         }
-        let both = concat_columns(vec![values.clone(), default], pieces).await?;
+        let both = concat(vec![values.clone(), default], pieces).await?;
         take(&both, &UInt32Array::from(places), pieces).await?
     };
     Ok(Block::new(block.schema().clone(), columns, block.rows()))

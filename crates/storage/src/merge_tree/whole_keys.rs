@@ -2,10 +2,10 @@
 
 use squall_planner::KeyExpression;
 use squall_runtime::Pieces;
+use squall_types::gather::concat_blocks;
 use squall_types::{Block, Column, Result};
 
 use super::MergeTree;
-use super::insertion::concat;
 use super::sorting::SortedKeys;
 use crate::evaluate::evaluate;
 
@@ -37,7 +37,7 @@ impl WholeKeys {
         if self.rows < ROWS_AT_ONCE.max(2 * self.last_run) {
             return Ok(None);
         }
-        let block = concat(&table.identity.stored, std::mem::take(&mut self.blocks), pieces).await?;
+        let block = concat_blocks(&table.identity.stored, std::mem::take(&mut self.blocks), pieces).await?;
         let keys = SortedKeys::new(&keys(table, &block, self.keys)?, block.rows(), pieces).await?;
         let complete = keys.count_before(0, &keys, block.rows() - 1, false);
         self.last_run = block.rows() - complete;
@@ -53,7 +53,7 @@ impl WholeKeys {
         if blocks.is_empty() {
             return Ok(None);
         }
-        concat(&table.identity.stored, blocks, pieces).await.map(Some)
+        concat_blocks(&table.identity.stored, blocks, pieces).await.map(Some)
     }
 }
 

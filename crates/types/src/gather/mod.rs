@@ -2,10 +2,12 @@
 //! after the other. All of it in pieces of about a millisecond, however long the columns are. What is done at once is in `kernels`.
 //!
 //! - [`concat`]: columns one after the other.
+//! - [`RowOrder`]: rows of columns that come one after the other, in another order.
 //! - [`dictionary`]: columns whose values are places in dictionaries, of which there are many.
 
 mod concat;
 mod dictionary;
+mod row_order;
 
 use std::sync::Arc;
 
@@ -17,12 +19,13 @@ use squall_runtime::Pieces;
 use crate::{Block, Column, DataType, Error, Result, Schema, grow, kernels};
 
 pub use concat::concat;
+pub use row_order::{RowOrder, common_row};
 
 /// Where a row is: the number of its block among those that are gathered from, and its row there.
 pub type Position = (usize, usize);
 
 /// Rows that are taken from all over a column between two looks at the clock.
-const TAKEN_AT_ONCE: usize = 8_192;
+pub const TAKEN_AT_ONCE: usize = 8_192;
 
 /// The rows at these positions, in pieces of a column: no more than some thousand of them.
 ///
@@ -63,6 +66,31 @@ fn gather_column(at: usize, data_type: &DataType, blocks: &[&Block], positions: 
         None => kernels::interleave(&arrays, positions)?,
     };
     Ok(Column::new(data_type.clone(), gathered))
+}
+
+/// The rows of blocks, whose columns are those of a schema, one after the other.
+///
+/// # Errors
+/// `TOO_LARGE_STRING_SIZE`, `MEMORY_LIMIT_EXCEEDED`.
+pub async fn concat_blocks(schema: &Arc<Schema>, blocks: Vec<Block>, pieces: &mut Pieces) -> Result<Block> {
+    if let [one] = &blocks[..] {
+        return Ok(one.clone().with_schema(schema.clone()));
+    }
+    let rows = blocks.iter().map(Block::rows).sum();
+    let mut columns = Vec::with_capacity(schema.len());
+    for column in columns_of(schema, blocks) {
+        columns.push(concat(column, pieces).await?);
+    }
+    Ok(Block::new(schema.clone(), columns, rows))
+}
+
+/// The columns of blocks: for each of the schema those of all blocks, which are let go of.
+pub fn columns_of(schema: &Schema, blocks: Vec<Block>) -> Vec<Vec<Column>> {
+    let mut columns: Vec<Vec<Column>> = (0..schema.len()).map(|_| Vec::with_capacity(blocks.len())).collect();
+    for block in blocks {
+        columns.iter_mut().zip(block.columns()).for_each(|(all, column)| all.push(column.clone()));
+    }
+    columns
 }
 
 /// The rows of a column at these positions, in pieces.
