@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use squall_runtime::memory::{self, MemoryTracker};
 use squall_runtime::profile_events;
-use squall_runtime::thread_pool::Owner;
+use squall_runtime::thread_pool::{JobOptions, Owner, ThreadPool};
 use squall_types::checkpoint::{self, Supervisor};
+use squall_types::{Error, ErrorCode, Result};
 
 /// Whom a thread worked for when it was asked.
 #[derive(Clone, Default)]
@@ -24,6 +25,17 @@ impl Account {
     /// For the pool's own counts.
     pub fn owner(&self) -> Option<Owner> {
         self.owner.clone()
+    }
+
+    /// Has a thread of the pool work on this account, until the end of the work, which tells of its failure itself.
+    ///
+    /// # Errors
+    /// `CANNOT_SCHEDULE_TASK`.
+    pub fn on_thread(self, work: impl FnOnce() + Send + 'static) -> Result<()> {
+        let options = JobOptions { owner: self.owner(), ..JobOptions::default() };
+        let job = move || self.charge(work);
+        let scheduled = ThreadPool::global().schedule_with(options, job);
+        scheduled.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))
     }
 
     /// Works on this account.

@@ -10,6 +10,7 @@ mod part;
 mod path;
 mod scan;
 mod schema;
+mod sqlite;
 mod table;
 mod write;
 
@@ -19,5 +20,6 @@ pub use file::open_plain;
 pub use glob::alternatives;
 pub use holder::{Elsewhere, FileElsewhere, Upload};
 pub use path::Reach;
+pub use sqlite::SqliteTable;
 pub use table::{Data, Defaults, FileTable, FileTableOptions, Stream};
 pub use write::TargetFile;

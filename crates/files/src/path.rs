@@ -96,6 +96,18 @@ impl Reach {
         }
     }
 
+    /// The path without links of a file that is there.
+    ///
+    /// # Errors
+    /// `DATABASE_ACCESS_DENIED` where it leads elsewhere, `FILE_DOESNT_EXIST`, `CANNOT_OPEN_FILE`.
+    pub(crate) fn existing(&self, path: &str) -> Result<PathBuf> {
+        let path = self.path(path)?;
+        if self.look(&path)?.is_none() {
+            return Err(Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{} is a folder", path.display())));
+        }
+        path.canonicalize().map_err(|error| cannot_open(&path, &error))
+    }
+
     /// The path of a file that is to be written, whether it is there or not.
     ///
     /// # Errors

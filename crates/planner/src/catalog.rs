@@ -13,7 +13,7 @@ use crate::definition::{Constraint, TableDefinition};
 use crate::expression::Expression;
 use crate::load::SourceReader;
 use crate::materialized_view::MaterializedView;
-use crate::plan::{JoinKind, JoinStrictness};
+use crate::plan::{JoinKind, JoinStrictness, Plan};
 use crate::projection::{Projected, Projection};
 use crate::uses::Used;
 
@@ -394,6 +394,14 @@ pub trait Catalog: Send + Sync {
             }
         }
         Ok(RemoteRows { own_shards: 1, others: None })
+    }
+
+    /// A table of a plan's rows, which come again and again.
+    ///
+    /// # Errors
+    /// `NOT_IMPLEMENTED` where nothing can be run.
+    fn repeated(&self, _plan: Plan) -> Result<Arc<dyn TableMetadata>> {
+        Err(Error::not_implemented("Table function loop here"))
     }
 
     /// The table that a table function with constant arguments makes: `numbers(10)`. Where it must wait for something it asks whether

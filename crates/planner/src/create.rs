@@ -53,8 +53,8 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     if columns.is_empty() {
         columns = of_source;
     }
-    if let Some(engine) = storage.engine.as_ref().filter(|engine| engine.name == "Merge" && columns.is_empty()) {
-        columns = function_table::columns_of_merge(&arguments(engine, context)?, context)?;
+    if let Some(engine) = storage.engine.as_ref().filter(|_| columns.is_empty()) {
+        columns = function_table::columns_of_engine(&engine.name, arguments(engine, context)?, context)?;
     }
     if storage.engine.is_none() {
         let engine = default_engine(create.temporary, context)?;

@@ -129,6 +129,7 @@ impl TableDefinition {
         let arguments = || self.engine_arguments.iter().filter_map(Value::as_str);
         match &*self.engine {
             "Merge" | "Buffer" => Some(format!("merge({})", arguments().take(2).collect::<Vec<_>>().join(", "))),
+            "SQLite" => Some(format!("sqlite({})", arguments().collect::<Vec<_>>().join(", "))),
             "GenerateRandom" => {
                 let column = |column: &ColumnDescription| {
                     let name = text::expression(&ast::Expression::identifier(column.name.to_string()));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use squall_sql::ast;
-use squall_types::{Error, ErrorCode, Result, Value};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use crate::analyzer::{Analyzer, Scope, Source, cast, project, text, whole};
 use crate::catalog::{ColumnDescription, TableMetadata};
@@ -65,15 +65,23 @@ pub(crate) fn definition(
     })
 }
 
-/// The columns of all tables that a table of the engine Merge shows, whose arguments these are.
+/// The columns that a table of an engine has unless it declares others: those of the function whose rows it shows. None where it must
+/// declare them.
 ///
 /// # Errors
-/// `CANNOT_EXTRACT_TABLE_STRUCTURE` where there is none.
-pub(crate) fn columns_of_merge(arguments: &[Value], context: &PlannerContext<'_>) -> Result<Vec<ColumnDescription>> {
-    let arguments: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
-    let function = parse_table_function(&format!("merge({})", arguments.join(", ")))?;
+/// Those of the function; `CANNOT_EXTRACT_TABLE_STRUCTURE` where the engine shows tables and there is none.
+pub(crate) fn columns_of_engine(
+    engine: &str,
+    arguments: Vec<Value>,
+    context: &PlannerContext<'_>,
+) -> Result<Vec<ColumnDescription>> {
+    let has_own = matches!(engine, "Merge" | "SQLite");
+    let definition = TableDefinition { engine: engine.into(), engine_arguments: arguments, ..Default::default() };
+    let Some(function) = definition.function_of_engine().filter(|_| has_own) else { return Ok(Vec::new()) };
+    let function = parse_table_function(&function)?;
     let schema = Analyzer::new(context).table_function_columns(&function)?;
-    let columns = schema.fields.iter().filter(|(name, _)| !matches!(&**name, "_database" | "_table"));
+    let is_shown = |name: &str| engine != "Merge" || !matches!(name, "_database" | "_table");
+    let columns = schema.fields.iter().filter(|(name, _)| is_shown(name));
     Ok(columns.map(described).collect())
 }
 
@@ -124,7 +132,14 @@ pub(crate) fn rows(analyzer: &Analyzer<'_>, table: &dyn TableMetadata, function:
     let mut expressions = Vec::with_capacity(names.len());
     for column in table.columns() {
         let of_function = match input.schema().position(&column.name) {
-            Some(position) => Expression::column(position, &input.schema().fields[position].1),
+            Some(position) => {
+                let of_function = Expression::column(position, &input.schema().fields[position].1);
+                if table.engine() == "SQLite" {
+                    or_default(of_function, &column.data_type, analyzer)?
+                } else {
+                    of_function
+                }
+            }
             None if shows_others => {
                 let value = squall_types::default_value(&column.data_type);
                 Expression::Constant { value, data_type: column.data_type.clone() }
@@ -148,4 +163,15 @@ pub(crate) fn rows(analyzer: &Analyzer<'_>, table: &dyn TableMetadata, function:
     let plan: Plan = project(input, expressions, names.into_iter());
     let source = Source::plan(plan).with_virtual_columns(virtual_columns);
     Ok(source.named(Some(table.database()), Some(table.name())))
+}
+
+/// Values with the default in the place of NULL, where the column that shows them has none: SQLite does not insist on what it declares.
+fn or_default(values: Expression, shown_as: &DataType, analyzer: &Analyzer<'_>) -> Result<Expression> {
+    let with_null = shown_as.to_nullable();
+    if shown_as.is_nullable() || !values.data_type().is_nullable() || !with_null.is_nullable() {
+        return Ok(values);
+    }
+    let functions = &analyzer.context.functions;
+    let default = Expression::Constant { value: squall_types::default_value(shown_as), data_type: shown_as.clone() };
+    crate::rules::call("ifNull", vec![cast(values, &with_null, functions)?, default], functions)
 }

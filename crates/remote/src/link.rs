@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use squall_files::Account;
 use squall_native::{Connection, Options, Tls};
-use squall_runtime::ThreadPool;
-use squall_runtime::thread_pool::JobOptions;
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::address::Address;
@@ -111,16 +108,4 @@ pub(crate) fn wait_for<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
     runtime.block_on(work)
-}
-
-/// Has a thread of the pool work on an account, until the end of the work, which tells of its failure itself.
-///
-/// # Errors
-/// `CANNOT_SCHEDULE_TASK`.
-pub(crate) fn on_thread(account: Account, work: impl FnOnce() + Send + 'static) -> Result<()> {
-    let options = JobOptions { owner: account.owner(), ..JobOptions::default() };
-    let job = move || account.charge(work);
-    ThreadPool::global()
-        .schedule_with(options, job)
-        .map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))
 }

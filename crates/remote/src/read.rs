@@ -10,7 +10,7 @@ use squall_native::{Packet, Query};
 use squall_storage::{Claim, FedScan, Feed, Morsel, TableScan};
 use squall_types::{Block, CastOptions, Error, ErrorCode, Result, Schema, Value, cast};
 
-use crate::link::{Peers, in_time, on_thread, wait_for};
+use crate::link::{Peers, in_time, wait_for};
 
 /// The most rows of a block without columns.
 const COUNTED_ROWS: u64 = 1 << 20;
@@ -51,7 +51,7 @@ impl RemoteScan {
 fn begin(peers: &Arc<Peers>, text: Arc<str>, counts: bool, feed: &Feed) -> Result<()> {
     for shard in 0..peers.shards.len() {
         let (peers, text, feed) = (peers.clone(), text.clone(), feed.clone());
-        on_thread(Account::of_this_thread(), move || {
+        Account::of_this_thread().on_thread(move || {
             let followed = wait_for(follow(&peers, shard, &text, counts, &feed));
             if let Err(error) = followed {
                 let error = error.context(format_args!("from {}", peers.names()));

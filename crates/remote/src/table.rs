@@ -12,7 +12,7 @@ use squall_types::{Block, DataType, Error, ErrorCode, Result, Value};
 use crate::condition;
 use crate::link::{Peers, in_time, wait_for};
 use crate::read::RemoteScan;
-use crate::write::RemoteInsertion;
+use crate::write::insertion;
 
 /// What is read there.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -224,7 +224,7 @@ impl Table for RemoteTable {
         let text = format!("INSERT INTO {} ({}) FORMAT Native", self.target.insert_sql(), names.join(", "));
         let fields = self.columns.iter().map(|column| (column.name.clone(), column.data_type.clone()));
         let schema = squall_types::Schema::new(fields);
-        Ok(Arc::new(RemoteInsertion::begin(self.peers.clone(), text, Arc::new(schema))?))
+        Ok(Arc::new(insertion(self.peers.clone(), text, Arc::new(schema))?))
     }
 }
 

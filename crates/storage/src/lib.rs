@@ -9,6 +9,7 @@ mod dictionary;
 mod disk;
 mod evaluate;
 mod external_table;
+mod fed_insertion;
 mod fed_scan;
 mod fields;
 mod file_table;
@@ -43,6 +44,7 @@ pub use databases::{
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::{ExternalTable, TEMPORARY_DATABASE};
+pub use fed_insertion::{Failure, FedInsertion, Handed};
 pub use fed_scan::{FedScan, Feed};
 pub use file_table::{StoredFile, format_of_definition};
 pub use generated::table_function;

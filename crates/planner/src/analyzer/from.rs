@@ -258,6 +258,7 @@ impl Scope<'_> {
             "dictionary" => return self.dictionary(&function.arguments),
             "values" | "sqlstandardvalues" => return self.values(&function.arguments),
             "merge" => return self.merge(&function.arguments, None),
+            "loop" => return self.repeated(&function.arguments),
             "viewexplain" => return self.view_explain(&function.arguments),
             "view" => {
                 if let [ast::Expression { kind: ast::ExpressionKind::Subquery(query), .. }] = &function.arguments[..] {

@@ -139,6 +139,44 @@ impl Scope<'_> {
         Ok(Source::plan(Plan::Union { inputs, schema }).with_virtual_columns(virtual_columns))
     }
 
+    /// `loop([database, ]table)`, `loop(function(…))`: the rows again and again.
+    ///
+    /// # Errors
+    /// Those of the table or function; what is wrong with the arguments.
+    pub(super) fn repeated(&mut self, arguments: &[ast::Expression]) -> Result<Source> {
+        let refuse = |message: String| Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, message));
+        let source = match arguments {
+            [] => return refuse("No arguments provided for table function 'loop'.".to_owned()),
+            [argument] => match &argument.kind {
+                ExpressionKind::Function(function) => self.table_function(function)?,
+                ExpressionKind::Identifier(_) => {
+                    let name = self.name_argument(argument)?;
+                    match name.split_once('.') {
+                        Some((database, table)) => self.table_of(Some(database), table)?,
+                        None => self.table_of(None, &name)?,
+                    }
+                }
+                _ => {
+                    let found = text::expression(argument);
+                    return refuse(format!(
+                        "Expected identifier or function for argument 1 of function 'loop', got {found}."
+                    ));
+                }
+            },
+            [database, table] => {
+                let (database, table) = (self.name_argument(database)?, self.name_argument(table)?);
+                self.table_of(Some(&database), &table)?
+            }
+            _ => {
+                let message = "Table function 'loop' must have 1 or 2 arguments.";
+                return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
+            }
+        };
+        let context = self.analyzer.context;
+        let plan = crate::rules::optimize(whole(source), context)?;
+        Ok(Source::table(context.catalog.repeated(plan)?).named(None, None))
+    }
+
     /// The rows of a table of servers: those of other servers beside the table itself, once for each shard that is this server's own.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use squall_storage::{
 use squall_types::{Block, Error, ErrorCode, Result};
 
 use super::system_command::run_blocking;
-use super::{file_engine, insert, planning};
+use super::{file_engine, insert_target, planning};
 use crate::session::Session;
 
 /// Views that follow each other from an INSERT on.
@@ -256,7 +256,7 @@ impl Node {
                 let target: Arc<dyn TableMetadata> = Arc::new(TableHandle(view.target.table.clone()));
                 let of = ViewPlan { query: view.query.clone(), target };
                 let (plan, positions) = planning::with_planner(&own, context, &of, plan_view_rows).await?;
-                insert::check_columns(&own, &*view.target.table, &positions)?;
+                insert_target::check_columns(&own, &*view.target.table, &positions)?;
                 let engine = &session.server.engine;
                 engine.insert_into(&plan, view.target.rows.clone(), context.clone())?.finished().await?;
                 view.target.flush(session, context).await?;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use squall_planner::{
     Catalog, ColumnDescription, Constraint, DefaultKind, Expression, JoinKind, JoinStrictness, LoadedByQuery,
-    MaterializedView, Projected, Projection, QueryUses, RemoteCall, RemoteRows, RemoteServers, SubqueryRunner,
+    MaterializedView, Plan, Projected, Projection, QueryUses, RemoteCall, RemoteRows, RemoteServers, SubqueryRunner,
     TableDefinition, TableMetadata, Used,
 };
 use squall_sql::ast;
@@ -18,6 +18,7 @@ use squall_types::{Error, ErrorCode, Result, Value};
 use super::cascade::session_of_view;
 use super::input::no_input;
 use super::kept_plan::is_made_up;
+use super::loop_table::LoopTable;
 use super::planning::lookups;
 use super::remote;
 use super::{data_function, file_engine};
@@ -378,6 +379,11 @@ impl Catalog for QueryCatalog<'_> {
         Ok(RemoteRows { own_shards: own, others: Some(remote::table(others, call)?) })
     }
 
+    fn repeated(&self, plan: Plan) -> Result<Arc<dyn TableMetadata>> {
+        self.note_moment();
+        Ok(Arc::new(TableHandle(Arc::new(LoopTable::new(self.session, plan)))))
+    }
+
     fn table_function(
         &self,
         name: &str,
@@ -398,6 +404,13 @@ impl Catalog for QueryCatalog<'_> {
                 // The server is asked.
                 subqueries.check_may_run()?;
                 data_function::url(self.session, arguments)
+            }
+            "sqlite" => {
+                self.note_moment();
+                self.session.access.check_source(Privilege::Sqlite)?;
+                // The file is looked at.
+                subqueries.check_may_run()?;
+                data_function::sqlite(self.session, arguments)
             }
             "input" => {
                 self.note_moment();

@@ -110,6 +110,9 @@ pub(super) async fn table(
         session.access.check_target_source(Privilege::File)?;
         squall_formats::check_format(&format)?;
     }
+    if &*definition.engine == "SQLite" {
+        session.access.check_source(Privilege::Sqlite)?;
+    }
     let cloned;
     let fill = match &statement.source {
         Some(CreateSource::Query(query)) if !statement.empty => Some(&**query),

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use squall_files::{Data, FileTable, FileTableOptions, TargetFile};
+use squall_files::{Data, FileTable, FileTableOptions, SqliteTable, TargetFile};
 use squall_formats::{FormatOptions, is_read_by_place};
-use squall_planner::{ColumnDescription, TableMetadata, headers_of};
+use squall_planner::{ColumnDescription, TableMetadata, headers_of, named_like};
 use squall_remote::http::{HttpFiles, HttpOptions, shown};
 use squall_sql::ast::{self, ExpressionKind};
-use squall_storage::{Table, TableHandle};
+use squall_storage::{Insertion, ScanRequest, Table, TableHandle, TableScan};
 use squall_types::{Error, ErrorCode, Result, Schema, Value};
 
+use crate::access::Privilege;
 use crate::session::Session;
 
 /// `file(…)`. Waits for the disk.
@@ -117,9 +118,22 @@ pub(super) fn target(session: &Session, function: &ast::Function, columns: Optio
     if function.name == "null" {
         return null_target(function, columns);
     }
-    if !matches!(function.name.as_str(), "file" | "url") {
+    if !matches!(function.name.as_str(), "file" | "sqlite" | "url") {
         return Err(Error::not_implemented(format!("INSERT INTO FUNCTION {}", function.name)));
     }
+    let arguments = literals(function)?;
+    match function.name.as_str() {
+        "sqlite" => return Ok(Arc::new(sqlite_table(session, &arguments)?)),
+        "url" => return url_target(session, &arguments, columns),
+        _ => {}
+    }
+    let table = file_arguments(&arguments)?;
+    let schema = target_schema("file", &table.structure, columns)?;
+    Ok(Arc::new(TargetFile::new(&table, schema, &session.server.file_reach()?, options(session)?)?))
+}
+
+/// The arguments of a function that an INSERT names.
+fn literals(function: &ast::Function) -> Result<Vec<Value>> {
     let arguments = function.arguments.iter().map(|argument| match &argument.kind {
         ExpressionKind::Literal(literal) => literal.as_str().map(Value::string),
         ExpressionKind::Identifier(parts) => {
@@ -132,13 +146,7 @@ pub(super) fn target(session: &Session, function: &ast::Function, columns: Optio
         let message = format!("Table function '{}' of an INSERT takes literal strings", function.name);
         Error::new(ErrorCode::BAD_ARGUMENTS, message)
     };
-    let arguments: Vec<Value> = arguments.collect::<Option<_>>().ok_or_else(strings)?;
-    if function.name == "url" {
-        return url_target(session, &arguments, columns);
-    }
-    let table = file_arguments(&arguments)?;
-    let schema = target_schema("file", &table.structure, columns)?;
-    Ok(Arc::new(TargetFile::new(&table, schema, &session.server.file_reach()?, options(session)?)?))
+    arguments.collect::<Option<_>>().ok_or_else(strings)
 }
 
 /// What takes all rows and keeps none: `null('structure')`, or `null()` with the columns that come.
@@ -178,6 +186,65 @@ fn may_be_file(name: &str) -> bool {
 
 fn files(session: &Session, table: &FileTableOptions) -> Result<Arc<dyn TableMetadata>> {
     handle(FileTable::of_files(table, &session.server.file_reach()?, options(session)?)?)
+}
+
+/// `sqlite(path, table)`. Waits for the disk.
+///
+/// # Errors
+/// What is wrong with the arguments; those of [`SqliteTable::open`].
+pub(super) fn sqlite(session: &Session, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    handle(sqlite_table(session, arguments)?)
+}
+
+fn sqlite_table(session: &Session, arguments: &[Value]) -> Result<SqliteTable> {
+    let (path, table) = sqlite_arguments(arguments)?;
+    SqliteTable::open(&path, &table, &session.server.file_reach()?)
+}
+
+/// The path and the table.
+fn sqlite_arguments(arguments: &[Value]) -> Result<(String, String)> {
+    let [path, table] = arguments else {
+        return Err(wrong_count("SQLite database requires 2 arguments: database path, table name"));
+    };
+    Ok((text("sqlite", path)?, text("sqlite", table)?))
+}
+
+/// What takes the rows of an INSERT into a table that shows those of `sqlite(…)`, in the name and with the columns of that one; `None` for
+/// other tables.
+///
+/// # Errors
+/// `ACCESS_DENIED`; those of [`SqliteTable::with_columns`].
+pub(super) fn sqlite_target(session: &Session, shown: &Arc<dyn Table>) -> Result<Option<Arc<dyn Table>>> {
+    let Some(function) = shown.table_function().filter(|function| function.name == "sqlite") else { return Ok(None) };
+    session.access.check_target_source(Privilege::Sqlite)?;
+    let (path, table) = sqlite_arguments(&literals(function)?)?;
+    let rows = SqliteTable::with_columns(&path, &table, shown.columns().to_vec(), &session.server.file_reach()?)?;
+    Ok(Some(Arc::new(ShownFunction { shown: shown.clone(), rows: Arc::new(rows) })))
+}
+
+/// A table that shows a function's rows, over what takes them.
+#[derive(Debug)]
+struct ShownFunction {
+    shown: Arc<dyn Table>,
+    rows: Arc<dyn Table>,
+}
+
+impl TableMetadata for ShownFunction {
+    named_like!(shown);
+
+    fn columns(&self) -> &[ColumnDescription] {
+        self.shown.columns()
+    }
+}
+
+impl Table for ShownFunction {
+    fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+        self.rows.scan(request)
+    }
+
+    fn insert(&self) -> Result<Arc<dyn Insertion>> {
+        self.rows.insert()
+    }
 }
 
 /// `format(…)`.

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::cascade::Cascade;
 use super::statement::table_name;
 use super::system_command::run_blocking;
-use super::{Answer, Query, insert, planning};
+use super::{Answer, Query, insert_target, planning};
 use crate::background::{background_settings, sleep_until};
 use crate::refresh::{DueView, RefreshStanding, now_ms};
 use crate::server::Server;
@@ -243,6 +243,6 @@ async fn plan_of(own: &Session, view: &DueView, table: Arc<dyn Table>, target: &
     let context = &view.context;
     let of = ViewPlan { query: view.definition.query.clone(), target: Arc::new(TableHandle(table)) };
     let (plan, positions) = planning::with_planner(own, context, &of, plan_view_rows).await?;
-    insert::check_columns(own, &**target, &positions)?;
+    insert_target::check_columns(own, &**target, &positions)?;
     Ok(plan)
 }

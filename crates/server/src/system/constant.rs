@@ -207,6 +207,7 @@ fn table_engines() -> Arc<dyn Table> {
         ("MergeTree", true),
         ("Null", false),
         ("ReplacingMergeTree", true),
+        ("SQLite", false),
         ("Set", true),
         ("StripeLog", true),
         ("SummingMergeTree", true),

@@ -20,7 +20,7 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
     }
     match &*engine {
         "Memory" | "Null" | "Join" | "Dictionary" | "TinyLog" | "Log" | "StripeLog" | "Set" | "Merge" | "Buffer"
-        | "GenerateRandom" | "File" => {
+        | "GenerateRandom" | "File" | "SQLite" => {
             match &*engine {
                 "Join" => drop(JoinDefinition::new(&definition)?),
                 "Dictionary"
@@ -32,6 +32,13 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
                     ));
                 }
                 "Dictionary" | "GenerateRandom" => {}
+                "SQLite" if definition.engine_arguments.len() == 2 => {}
+                "SQLite" => {
+                    return Err(Error::new(
+                        ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                        "SQLite database requires 2 arguments: database path, table name",
+                    ));
+                }
                 "File" => StoredFile::check(&definition)?,
                 "Merge" if definition.engine_arguments.len() == 2 => {}
                 "Merge" => {
@@ -97,7 +104,6 @@ pub(super) fn unknown_engine(engine: &str) -> Error {
         "EmbeddedRocksDB",
         "MySQL",
         "PostgreSQL",
-        "SQLite",
         "MongoDB",
         "HDFS",
         "Hive",

@@ -15,7 +15,8 @@ use squall_types::{Block, Error, ErrorCode, Result, Schema};
 use super::{Form, Waiting};
 use crate::process::QueryKind;
 use crate::query::cache::Parsed;
-use crate::query::insert::{self, InsertSink};
+use crate::query::insert;
+use crate::query::insert_sink::InsertSink;
 use crate::query::{Body, Query};
 use crate::session::Session;
 
