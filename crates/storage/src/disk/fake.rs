@@ -186,7 +186,7 @@ impl Disk for FakeDisk {
         if state.names.folders.contains(path) { Ok(()) } else { state.change(Change::Folder(path.to_path_buf())) }
     }
 
-    fn create<'a>(&self, path: &Path, bytes: &mut dyn Iterator<Item = &'a [u8]>) -> io::Result<()> {
+    fn create(&self, path: &Path, bytes: &mut dyn Iterator<Item = &[u8]>) -> io::Result<()> {
         let bytes: Vec<u8> = bytes.flatten().copied().collect();
         let mut state = self.0.lock();
         if state.names.files.contains_key(path) {

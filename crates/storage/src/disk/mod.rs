@@ -30,7 +30,7 @@ pub(crate) trait Disk: Debug + Send + Sync {
     /// Makes a folder and those above it; one that is there already is fine.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
     /// Makes a new file of these bytes, one after the other, which are durable on return.
-    fn create<'a>(&self, path: &Path, bytes: &mut dyn Iterator<Item = &'a [u8]>) -> io::Result<()>;
+    fn create(&self, path: &Path, bytes: &mut dyn Iterator<Item = &[u8]>) -> io::Result<()>;
     /// Makes the names in a folder durable.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// Gives a file another name, in place of whatever had it.
@@ -89,7 +89,7 @@ impl Disk for LocalDisk {
         fs::create_dir_all(path)
     }
 
-    fn create<'a>(&self, path: &Path, bytes: &mut dyn Iterator<Item = &'a [u8]>) -> io::Result<()> {
+    fn create(&self, path: &Path, bytes: &mut dyn Iterator<Item = &[u8]>) -> io::Result<()> {
         let mut file = CountedFile::create_new(path)?;
         for some in bytes {
             file.write_all(some)?;
