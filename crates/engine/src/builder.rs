@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use squall_planner::fill::Fill;
 use squall_planner::{
-    Aggregate, AggregateCall, CommonRows, Expression, Join, JoinStrictness, Plan, RuntimeFilter, Scan, SortKey, Window,
+    Aggregate, AggregateCall, CommonRows, Expression, Join, JoinStrictness, Plan, RuntimeFilter, Scan, Window,
 };
 use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_storage::{Insertion, PartMerge, ScanRequest, SkipIndexUse, Table, TableHandle, TableScan};
@@ -19,6 +19,7 @@ use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning};
 use crate::aggregate::sink::{AggregateSink, Grouping};
 use crate::aggregate::spilled::Spilling;
+use crate::aggregate::top_groups::TopGroups;
 use crate::common_rows::{CollectedRows, Reading};
 use crate::fill::WithFill;
 use crate::insert::{Commit, Input, InputScan, InsertSink};
@@ -31,8 +32,9 @@ use crate::output::{Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
 use crate::query_context::QueryContext;
 use crate::sink::Nothing;
+use crate::sort::order::Order;
 use crate::sort::range::{RangeMerging, Sorted};
-use crate::sort::sink::{Order, SortSink};
+use crate::sort::sink::SortSink;
 use crate::source::Blocks;
 use crate::totals::{Totals, TotalsRow};
 use crate::units::{UnitSource, Units};
@@ -229,8 +231,17 @@ impl Builder {
 
     /// The chains that give a plan's rows. `wants_few`: a LIMIT above may end the reading early.
     fn lower(&mut self, plan: &Plan, wants_few: bool) -> Result<Vec<Chain>> {
-        let chains = self.lower_step(plan, wants_few)?;
-        if self.counted.is_some_and(|counted| std::ptr::eq(counted, plan)) {
+        self.lower_sorted(plan, wants_few, None)
+    }
+
+    /// The same, below a sort of this order.
+    fn lower_sorted(&mut self, plan: &Plan, wants_few: bool, order: Option<&Arc<Order>>) -> Result<Vec<Chain>> {
+        let is_counted = self.counted.is_some_and(|counted| std::ptr::eq(counted, plan));
+        let chains = match (plan, order) {
+            (Plan::Aggregate(aggregate), Some(order)) => self.lower_aggregate(aggregate, Some(order), is_counted)?,
+            _ => self.lower_step(plan, wants_few)?,
+        };
+        if is_counted {
             return Ok(add(chains, &(Arc::new(RowsBeforeLimit(self.context.clone())) as Arc<dyn Operator>)));
         }
         Ok(chains)
@@ -249,21 +260,14 @@ impl Builder {
                 self.pass_totals(&project);
                 add(chains, &project)
             }
-            Plan::Aggregate(aggregate) => {
-                let projected = projected(aggregate);
-                let aggregate = projected.as_ref().unwrap_or(aggregate);
-                let arguments = aggregate.aggregates.iter().flat_map(|call| &call.arguments);
-                let needed = columns_of(aggregate.keys.iter().chain(arguments), aggregate.input.schema().len());
-                let chains = self.lower_for(&aggregate.input, needed, false)?;
-                self.totals = None;
-                vec![self.aggregate(aggregate, chains, false)?]
-            }
+            Plan::Aggregate(aggregate) => self.lower_aggregate(aggregate, None, false)?,
             Plan::Sort { input, keys, limit, group_limit } => {
-                let mut chains = self.lower(input, false)?;
+                let order = Arc::new(Order::new(keys.clone(), input.schema().clone(), *limit));
+                let mut chains = self.lower_sorted(input, false, Some(&order).filter(|_| group_limit.is_none()))?;
                 if let Some(limit) = group_limit {
                     chains = add(chains, &(Arc::new(FirstOfGroups::new(keys, *limit)) as Arc<dyn Operator>));
                 }
-                vec![self.sort(chains, input.schema(), keys, *limit)]
+                vec![self.sort(chains, order)]
             }
             Plan::Window(window) => vec![self.window(window)?],
             Plan::Fill(fill) => vec![self.fill(fill)?],
@@ -297,7 +301,7 @@ impl Builder {
                     sets: None,
                 };
                 let chains = self.lower(input, false)?;
-                vec![self.aggregate(&distinct, chains, true)?]
+                vec![self.aggregate(&distinct, chains, true, |_| None)?]
             }
             Plan::Union { inputs, .. } => {
                 let (mut chains, mut totals) = (Vec::new(), None);
@@ -536,8 +540,32 @@ impl Builder {
         self.totals = self.totals.take().map(|totals| Totals::Through(Box::new(totals), operator.clone()));
     }
 
+    /// The chain that gives an aggregation's groups; `order`: of a sort right above, which wants no more than its first.
+    fn lower_aggregate(
+        &mut self,
+        aggregate: &Aggregate,
+        order: Option<&Arc<Order>>,
+        is_counted: bool,
+    ) -> Result<Vec<Chain>> {
+        let projected = projected(aggregate);
+        let aggregate = projected.as_ref().unwrap_or(aggregate);
+        let arguments = aggregate.aggregates.iter().flat_map(|call| &call.arguments);
+        let needed = columns_of(aggregate.keys.iter().chain(arguments), aggregate.input.schema().len());
+        let chains = self.lower_for(&aggregate.input, needed, false)?;
+        self.totals = None;
+        let counted_by = is_counted.then(|| self.context.clone());
+        let top = |grouping: &Grouping| TopGroups::new(order?, grouping, counted_by);
+        Ok(vec![self.aggregate(aggregate, chains, false, top)?])
+    }
+
     /// The groups of the rows that `chains` give.
-    fn aggregate(&mut self, aggregate: &Aggregate, chains: Vec<Chain>, is_distinct: bool) -> Result<Chain> {
+    fn aggregate(
+        &mut self,
+        aggregate: &Aggregate,
+        chains: Vec<Chain>,
+        is_distinct: bool,
+        top: impl FnOnce(&Grouping) -> Option<TopGroups>,
+    ) -> Result<Chain> {
         let key_types: Vec<DataType> = aggregate.keys.iter().map(|key| key.data_type().clone()).collect();
         let bounds = match &aggregate.keys[..] {
             [Expression::Column { position, .. }] => Bounds::of(&aggregate.input, *position),
@@ -572,7 +600,8 @@ impl Builder {
         let partitioning = Chain::new(self.units(Partitioning(merge.clone())), "PartitionGroups", collected);
         let partitioned = self.end(vec![partitioning], Arc::new(Nothing));
         let context = self.context.clone();
-        let merging = Merging { merge, grouping, schema: aggregate.schema.clone(), context };
+        let top = top(&grouping);
+        let merging = Merging { merge, grouping, schema: aggregate.schema.clone(), context, top };
         Ok(Chain::new(self.units(merging), "MergeGroups", partitioned))
     }
 
@@ -600,8 +629,7 @@ impl Builder {
         Ok(chain)
     }
 
-    fn sort(&mut self, chains: Vec<Chain>, schema: &Arc<Schema>, keys: &[SortKey], limit: Option<u64>) -> Chain {
-        let order = Arc::new(Order::new(keys.to_vec(), schema.clone(), limit));
+    fn sort(&mut self, chains: Vec<Chain>, order: Arc<Order>) -> Chain {
         let (sorted, works) = (Arc::new(Sorted::default()), Works::new(self.context.clone()));
         // First, as workers look for morsels in the order of pipelines: what does not fit is written before more rows come.
         let mut done = self.works(&works, "WriteRuns");

@@ -32,6 +32,7 @@ pub fn days_from_civil(year: i32, month: u32, day: u32) -> i32 {
 ///
 /// Multiplications stand for divisions, after Neri and Schneider, *Euclidean affine functions and their application to calendar
 /// algorithms*, 2022.
+#[inline]
 pub fn civil_from_days(days: i32) -> (i32, u32, u32) {
     const ERAS: u32 = 82;
     const DAYS_MAX: i32 = 30_000 * 365;

@@ -34,7 +34,7 @@ pub(crate) fn packed_width(data_type: &DataType) -> Option<usize> {
 }
 
 /// An integer that holds packed keys.
-pub(crate) trait Packed: Copy + Eq + Debug + Send + Default + 'static {
+pub(crate) trait Packed: Copy + Eq + Debug + Send + Sync + Default + 'static {
     /// The key's low bytes as 128 bits.
     fn from_u128(value: u128) -> Self;
     /// The key as 128 bits.

@@ -15,7 +15,7 @@ use super::direct_table::{DirectTable, SingleTable};
 use super::fixed_table::{FixedTable, packed_width};
 
 /// The groups of one worker, or of one partition.
-pub(crate) trait KeyTable: Send + Any {
+pub(crate) trait KeyTable: Send + Sync + Any {
     /// The group of each row. `keys` are not constants. `scratch` may hold the result.
     fn group_ids<'a>(&mut self, keys: &'a [Column], rows: usize, scratch: &'a mut Vec<u32>) -> Result<GroupIds<'a>>;
 

@@ -6,8 +6,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::BooleanArray;
 use arrow_array::types::UInt64Type;
+use arrow_array::{BooleanArray, UInt32Array};
 use parking_lot::Mutex;
 use squall_functions::{Accumulator, STEP_ITEMS};
 use squall_runtime::Pieces;
@@ -19,6 +19,7 @@ use super::large::{self, Jobs, LargeGroups};
 use super::partitions::{self, Part};
 use super::sink::{AggregateLocal, Grouping};
 use super::spilled::{Read, Spilling};
+use super::top_groups::TopGroups;
 use crate::query_context::QueryContext;
 use crate::source::Places;
 use crate::totals::TotalsRow;
@@ -34,6 +35,8 @@ const PARTITIONS_MAX: usize = 1_024;
 const PARTITION_GROUPS: usize = 32_768;
 /// Groups whose results are computed at once.
 const BLOCK_GROUPS: usize = 16_384;
+/// Of fewer groups all are given, though only the first are wanted.
+const TOP_GROUPS_MIN: usize = 512;
 /// Values of the results that are computed at once, where a group can have many.
 const BLOCK_ITEMS: usize = 1 << 20;
 /// From so many values in the states of all workers together few groups are partitioned, too.
@@ -208,6 +211,8 @@ pub(crate) struct Merging {
     pub(crate) grouping: Arc<Grouping>,
     pub(crate) schema: Arc<Schema>,
     pub(crate) context: Arc<QueryContext>,
+    /// Where only the first groups are wanted.
+    pub(crate) top: Option<TopGroups>,
 }
 
 impl Units for Merging {
@@ -261,9 +266,12 @@ impl Units for Merging {
             }
             if needs_group {
                 let keys = grouping.key_types.iter().map(|key| Column::default_values(key.clone(), 1));
-                return self
-                    .give_block(keys.collect::<Result<_>>()?, grouping.accumulators()?, 1, false, &rows, &mut pieces)
-                    .await;
+                let mut columns = keys.collect::<Result<Vec<_>>>()?;
+                for states in grouping.accumulators()? {
+                    columns.push(states.finish(1)?);
+                }
+                rows.push(self.block(columns, 1, false)?);
+                return Ok(());
             }
             return Ok(());
         }
@@ -342,9 +350,7 @@ impl Merging {
             accumulators.iter().map(|accumulator| accumulator.items(range.clone())).sum::<usize>()
         };
         if groups <= BLOCK_GROUPS && items(&accumulators, 0..groups) <= BLOCK_ITEMS {
-            return self
-                .give_block(table.columns(0..groups)?, accumulators, groups, table.is_sparse(), rows, pieces)
-                .await;
+            return self.give_block(&*table, 0..groups, accumulators, rows, pieces).await;
         }
         let mut first = 0;
         while first < groups {
@@ -353,36 +359,52 @@ impl Merging {
                 end = first + (end - first) / 2;
             }
             let list: Vec<u32> = (first..end).map(|group| group as u32).collect();
-            let columns = table.columns(first..end)?;
-            pieces.pause().await;
             let mut states = Vec::with_capacity(accumulators.len());
             for accumulator in &mut accumulators {
                 states.push(accumulator.take(&list)?);
             }
-            self.give_block(columns, states, list.len(), table.is_sparse(), rows, pieces).await?;
+            self.give_block(&*table, first..end, states, rows, pieces).await?;
             first = end;
         }
         Ok(())
     }
 
-    /// Gives the results of some groups, which have these keys.
+    /// Gives the results of some groups, which have these states.
     async fn give_block(
         &self,
-        mut columns: Vec<Column>,
-        states: Vec<Box<dyn Accumulator>>,
-        groups: usize,
-        is_sparse: bool,
+        table: &dyn KeyTable,
+        groups: Range<usize>,
+        mut states: Vec<Box<dyn Accumulator>>,
         rows: &Rows,
         pieces: &mut Pieces,
     ) -> Result<()> {
-        for mut states in states {
-            while !states.settle()? {
-                pieces.pause().await;
+        let keys = self.grouping.keys.len();
+        let mut sorted_by = None;
+        if let Some(top) = self.top.as_ref().filter(|_| groups.len() >= TOP_GROUPS_MIN && !table.is_sparse()) {
+            let results = results(states.remove(top.call), groups.len(), pieces).await?;
+            if let Some(chosen) = top.choose(&results) {
+                if chosen.is_empty() {
+                    return Ok(());
+                }
+                let of_table: Vec<u32> = chosen.iter().map(|group| groups.start as u32 + group).collect();
+                let mut columns = table.gather_columns(&of_table)?;
+                for states in &mut states {
+                    columns.push(self::results(states.take(&chosen)?, chosen.len(), pieces).await?);
+                }
+                let count = chosen.len();
+                columns.insert(keys + top.call, results.take(&UInt32Array::from(chosen))?);
+                rows.push(self.block(columns, count, false)?);
+                return Ok(());
             }
-            columns.push(states.finish(groups)?);
-            pieces.pause().await;
+            sorted_by = Some((keys + top.call, results));
         }
-        rows.push(self.block(columns, groups, is_sparse)?);
+        let mut columns = table.columns(groups.clone())?;
+        pieces.pause().await;
+        for states in states {
+            columns.push(results(states, groups.len(), pieces).await?);
+        }
+        sorted_by.into_iter().for_each(|(position, results)| columns.insert(position, results));
+        rows.push(self.block(columns, groups.len(), table.is_sparse())?);
         Ok(())
     }
 
@@ -400,6 +422,16 @@ impl Merging {
             None => Ok(block),
         }
     }
+}
+
+/// What a function gives for so many groups.
+async fn results(mut states: Box<dyn Accumulator>, groups: usize, pieces: &mut Pieces) -> Result<Column> {
+    while !states.settle()? {
+        pieces.pause().await;
+    }
+    let results = states.finish(groups)?;
+    pieces.pause().await;
+    Ok(results)
 }
 
 /// The groups that any row belongs to, by their counts.

@@ -7,6 +7,7 @@
 //! - [`slots`]: where a hash table looks a key up.
 //! - [`sink`]: each worker's table and accumulators.
 //! - [`merge`]: what happens when all rows have come.
+//! - [`top_groups`]: what happens where only the first of them are wanted.
 //! - [`groups`]: keys and states together.
 //! - [`partitions`]: groups that are put aside, where they are many.
 //! - [`large`]: states that several workers merge together.
@@ -29,3 +30,4 @@ mod short_key;
 pub(crate) mod sink;
 mod slots;
 pub(crate) mod spilled;
+pub(crate) mod top_groups;

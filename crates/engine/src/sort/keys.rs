@@ -84,17 +84,25 @@ pub fn encode_keys(keys: &[SortKey], block: &Block) -> Result<KeyRows> {
 /// For each row of a column not more than the first eight bytes of its encoded key, as a number of the same order; `None` for values of
 /// which that is not known without encoding them.
 pub(super) fn key_beginnings(key: &SortKey, column: &Column) -> Option<Vec<u64>> {
-    let data_type = column.data_type();
-    if data_type.is_nullable() {
+    let (array, data_type) = (column.array(), column.data_type());
+    if data_type.is_of_alternatives() {
         return None;
     }
-    let array = column.array();
     fn of<T: ArrowPrimitiveType>(array: &ArrayRef, descending: bool, bits: impl Fn(T::Native) -> u64) -> Vec<u64> {
         let (inverted, shift) = (if descending { u64::MAX } else { 0 }, 64 - 8 * size_of::<T::Native>());
         array.as_primitive::<T>().values().iter().map(|value| (bits(*value) ^ inverted) << shift).collect()
     }
+    fn of_floats<T: ArrowPrimitiveType<Native: Into<f64>>>(array: &ArrayRef, direction: Direction) -> Vec<u64> {
+        let inverted = if direction.descending { u64::MAX } else { 0 };
+        let beginning = |value: &T::Native| match (*value).into() {
+            value if value.is_nan() => beginning_of_class(direction.class_of_nan()),
+            value => beginning_of_class(direction.class_of_value()) | (ordered_bits(value) ^ inverted) >> 8,
+        };
+        array.as_primitive::<T>().values().iter().map(beginning).collect()
+    }
+    let direction = Direction { descending: key.descending, nulls_first: key.nulls_first };
     let descending = key.descending;
-    let beginnings = match data_type.physical() {
+    let mut beginnings = match data_type.physical() {
         Physical::UInt8 => of::<UInt8Type>(array, descending, u64::from),
         Physical::UInt16 => of::<UInt16Type>(array, descending, u64::from),
         Physical::UInt32 => of::<UInt32Type>(array, descending, u64::from),
@@ -103,13 +111,49 @@ pub(super) fn key_beginnings(key: &SortKey, column: &Column) -> Option<Vec<u64>>
         Physical::Int16 => of::<Int16Type>(array, descending, |value| value as u64 ^ 1 << 15),
         Physical::Int32 => of::<Int32Type>(array, descending, |value| value as u64 ^ 1 << 31),
         Physical::Int64 => of::<Int64Type>(array, descending, |value| value as u64 ^ 1 << 63),
+        Physical::Float32 => of_floats::<Float32Type>(array, direction),
+        Physical::Float64 => of_floats::<Float64Type>(array, direction),
         Physical::Bytes => {
             let strings = array.as_binary_opt::<i32>()?;
             (0..strings.len()).map(|row| beginning_of_string(strings.value(row), descending)).collect()
         }
         _ => return None,
     };
+    if data_type.is_nullable() {
+        // Floats have the byte of their class already.
+        if !is_float(data_type) {
+            let class = beginning_of_class(direction.class_of_value());
+            beginnings.iter_mut().for_each(|beginning| *beginning = class | *beginning >> 8);
+        }
+        if let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) {
+            let class = beginning_of_class(direction.class_of_null());
+            beginnings.iter_mut().zip(nulls).filter(|(_, is_valid)| !is_valid).for_each(|(first, _)| *first = class);
+        }
+    }
     Some(beginnings)
+}
+
+/// Whether the [beginnings](key_beginnings) of values of this type are their whole keys.
+pub(super) fn are_whole_keys(data_type: &DataType) -> bool {
+    let is_integer = !matches!(data_type.physical(), Physical::Bytes) && !is_float(data_type);
+    let class_bytes = usize::from(data_type.is_nullable());
+    is_integer && data_type.physical().fixed_width_bytes().is_some_and(|bytes| bytes + class_bytes <= 8)
+}
+
+fn is_float(data_type: &DataType) -> bool {
+    matches!(data_type.physical(), Physical::Float32 | Physical::Float64)
+}
+
+/// A key that begins with the byte of a class.
+fn beginning_of_class(class: u8) -> u64 {
+    u64::from(class) << 56
+}
+
+/// The bits of a float that is no NaN, in the order of floats.
+fn ordered_bits(value: f64) -> u64 {
+    // -0 equals 0.
+    let bits = (value + 0.0).to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
 /// Not more than the first eight bytes of a string's key: what follows a short string is taken for zeros.
@@ -269,12 +313,7 @@ impl Encoder {
         match &self.values {
             Values::Nothing | Values::Dictionary(..) => {}
             Values::Integers(values, width) => out.extend_from_slice(&values[row].to_be_bytes()[8 - width..]),
-            Values::Floats(values) => {
-                // -0 equals 0.
-                let bits = (values[row] + 0.0).to_bits();
-                let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-                out.extend_from_slice(&ordered.to_be_bytes());
-            }
+            Values::Floats(values) => out.extend_from_slice(&ordered_bits(values[row]).to_be_bytes()),
             Values::Strings => {
                 let bytes = self.array.as_binary::<i32>().value(row);
                 let mut rest = bytes;

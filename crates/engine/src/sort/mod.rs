@@ -3,6 +3,7 @@
 //! which a range reads as it needs them. With a LIMIT only the first rows are kept, and rows that cannot be among them are dropped as they
 //! come.
 //!
+//! - [`order`]: what is sorted by.
 //! - [`piece`]: a sorted block.
 //! - [`merge`]: the rows of a range in order.
 //! - [`run`]: pieces on disk.
@@ -12,6 +13,7 @@
 
 pub(crate) mod keys;
 mod merge;
+pub(crate) mod order;
 mod piece;
 pub(crate) mod range;
 mod run;

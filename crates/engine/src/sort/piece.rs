@@ -82,6 +82,11 @@ pub(super) struct Key {
 }
 
 impl Key {
+    /// A key that is no longer than a prefix.
+    pub(super) fn of_prefix(prefix: u64) -> Self {
+        Self { prefix, bytes: Box::default() }
+    }
+
     /// The first bytes, as a number of the same order.
     pub(super) fn prefix(&self) -> u64 {
         self.prefix

@@ -10,9 +10,9 @@ use squall_runtime::Pieces;
 use squall_types::{Error, Result};
 
 use super::merge::{Bounds, gather, merge};
+use super::order::Order;
 use super::piece::{Key, Piece};
 use super::run::{Run, SAMPLE_ROWS, samples, splitters};
-use super::sink::Order;
 use crate::query_context::QueryContext;
 use crate::units::{Rows, Units};
 

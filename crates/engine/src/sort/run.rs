@@ -8,8 +8,8 @@ use squall_types::{Block, Result};
 
 use super::keys::encode_keys;
 use super::merge::{Bounds, gather, merge};
+use super::order::Order;
 use super::piece::{Key, Piece};
-use super::sink::Order;
 use crate::spill::{Frame, SpillFile, SpillWriter, decode_frame};
 
 /// Bytes of a block on disk, about: a merge holds one of each run.

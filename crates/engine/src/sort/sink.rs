@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 
 use arrow_array::UInt32Array;
-use parking_lot::{Mutex, RwLock};
-use squall_planner::{Expression, SortKey};
+use parking_lot::Mutex;
 use squall_types::gather::gather_now;
 use squall_types::memory::reserve;
-use squall_types::{Block, ErrorCode, Result, Schema};
+use squall_types::{Block, ErrorCode, Result};
 
-use super::keys::{KeyRows, encode_keys, key_beginnings};
-use super::piece::{Entry, Key, Piece};
+use super::keys::{KeyRows, encode_keys};
+use super::order::Order;
+use super::piece::{Entry, Piece};
 use super::range::Sorted;
 use super::run::Run;
 use super::top::{First, first_rows};
@@ -31,29 +31,6 @@ const REST_ROWS: usize = 2_048;
 
 /// Rows of a block that is sorted: about a quarter of a millisecond.
 const BLOCK_ROWS: usize = 8_192;
-
-/// What is sorted by.
-pub(crate) struct Order {
-    pub(crate) keys: Vec<SortKey>,
-    pub(crate) schema: Arc<Schema>,
-    pub(crate) limit: Option<u64>,
-    /// A key that no row of the result can be beyond, found by any worker.
-    bound: RwLock<Option<Key>>,
-}
-
-impl Order {
-    pub(crate) fn new(keys: Vec<SortKey>, schema: Arc<Schema>, limit: Option<u64>) -> Self {
-        Self { keys, schema, limit, bound: RwLock::default() }
-    }
-
-    /// No row beyond this key can be of the result.
-    fn tighten(&self, key: Key) {
-        let mut bound = self.bound.write();
-        if bound.as_ref().is_none_or(|known| key < *known) {
-            *bound = Some(key);
-        }
-    }
-}
 
 /// Collects pieces; the sorted rows come out of [`RangeMerging`](super::range::RangeMerging).
 pub(crate) struct SortSink {
@@ -208,20 +185,20 @@ impl LocalSink for SortLocal {
 impl SortLocal {
     /// A block without the rows of which the first key alone says that they are beyond the bound: nearly all, where few are wanted of many.
     fn without_rows_beyond(&self, block: Block) -> Result<Block> {
-        let bound = self.order.bound.read().as_ref().map(Key::prefix);
-        let (Some(bound), Some(first)) = (bound, self.order.keys.first()) else { return Ok(block) };
-        let Expression::Column { position, .. } = first.expression else { return Ok(block) };
+        let Some(position) = self.order.first_column() else { return Ok(block) };
+        if self.order.bound().is_none() {
+            return Ok(block);
+        }
         let column = block.column(position).materialize()?;
-        let Some(beginnings) = key_beginnings(first, &column) else { return Ok(block) };
-        let wanted: Vec<u32> =
-            beginnings.iter().zip(0..).filter(|(first, _)| **first <= bound).map(|(_, row)| row).collect();
+        let Some(wanted) = self.order.rows_within(&column) else { return Ok(block) };
         // Copying columns costs more than encoding keys.
         if wanted.len() > block.rows() / 4 { Ok(block) } else { block.take(&UInt32Array::from(wanted)) }
     }
 
     fn consume_for_few(&mut self, block: Block, keys: KeyRows, top: usize) -> Result<()> {
-        let (block, keys) = match &*self.order.bound.read() {
-            Some(bound) => within(block, keys, |key| bound.compare(key).is_ge())?,
+        let (block, keys) = match &*self.order.bound() {
+            // There are enough rows up to the bound.
+            Some(bound) => within(block, keys, |key| bound.compare(key).is_gt())?,
             None => (block, keys),
         };
         if block.is_empty() {
@@ -234,7 +211,7 @@ impl SortLocal {
 
     /// Of a block of `came` rows.
     fn consume_for_many(&mut self, block: Block, came: usize, keys: KeyRows, top: usize) -> Result<()> {
-        let (block, keys) = match &*self.order.bound.read() {
+        let (block, keys) = match &*self.order.bound() {
             // There are enough rows up to the bound.
             Some(bound) => within(block, keys, |key| bound.compare(key).is_gt())?,
             None => (block, keys),

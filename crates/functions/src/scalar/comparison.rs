@@ -9,10 +9,12 @@ use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use squall_types::cast::{CastMode, CastOptions, cast, cast_value};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, exact_value, least_supertype};
 
+use super::beginnings::{self, BEGINNING_BYTES, beginning};
 use super::kernel::{bytes_column, map2};
 use super::order::row_order;
 use super::sides::is_wide;
 use super::simple::{Call, Function, Numbers, Strings, argument};
+use super::wide_comparison;
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
 use crate::registry::resolve_scalar;
 
@@ -75,7 +77,7 @@ enum Way {
     Bytes,
     /// Both as this type, whose bytes have another order than its values.
     Ranked(DataType),
-    /// Numbers of which one is wide or a decimal.
+    /// Integers or decimals of which one is wide or a decimal.
     Wide,
     /// A 64-bit integer with a number that no common type holds.
     Exact,
@@ -177,7 +179,7 @@ fn way(call: &Call<'_>) -> Result<Way> {
     if is_wide(left) && (is_wide(right) || right.is_number() || *right == DataType::Bool)
         || is_wide(right) && (left.is_number() || *left == DataType::Bool)
     {
-        return Ok(Way::Wide);
+        return if left.is_float() || right.is_float() { of_type(&DataType::Float64) } else { Ok(Way::Wide) };
     }
     let is_clock = |data_type: &DataType| matches!(data_type, DataType::Time | DataType::Time64(_));
     if is_clock(left) && is_clock(right) {
@@ -294,14 +296,13 @@ fn compare(
                 Ok(numbers::<T>(comparison, Numbers::<T>::of(&columns, 0)?, Numbers::<T>::of(&columns, 1)?, rows))
             }, _ => Ok(strings(comparison, Strings::of(&columns, 0)?, Strings::of(&columns, 1)?, rows)))
         }
-        Way::Wide => super::wide_comparison::orders(left, right, rows, options).map(|orders| {
-            orders
-                .iter()
-                .map(|order| {
-                    u8::from(order.map_or(comparison == Comparison::NotEquals, |order| comparison.holds(order)))
-                })
-                .collect()
-        }),
+        Way::Wide => {
+            if let Some((left, right)) = wide_comparison::in_64_bits(left, right)? {
+                return Ok(numbers::<Int64Type>(comparison, left.numbers(), right.numbers(), rows));
+            }
+            let orders = wide_comparison::orders(left, right, rows)?;
+            Ok(orders.into_iter().map(|order| u8::from(comparison.holds(order))).collect())
+        }
         Way::Ranked(common) => {
             let columns = [in_common(left, common, options)?, in_common(right, common, options)?];
             let (left, right) = (Strings::of(&columns, 0)?, Strings::of(&columns, 1)?);
@@ -363,16 +364,20 @@ fn strings(comparison: Comparison, left: Strings<'_>, right: Strings<'_>, rows: 
             if constant.last() != Some(&0) =>
         {
             let wanted = u8::from(comparison == Comparison::Equals);
-            let data = column.value_data();
-            let offsets = column.value_offsets();
             if constant.is_empty() {
+                let offsets = column.value_offsets();
                 return offsets.windows(2).map(|pair| u8::from(pair[0] == pair[1]) ^ wanted ^ 1).collect();
             }
-            let is_equal = |pair: &[i32]| {
-                let (start, end) = (pair[0] as usize, pair[1] as usize);
-                end - start == constant.len() && data.get(start..end) == Some(constant)
-            };
-            offsets.windows(2).map(|pair| u8::from(is_equal(pair)) ^ wanted ^ 1).collect()
+            let (data, word) = (column.value_data(), beginning(constant));
+            let rest = constant.get(BEGINNING_BYTES..).unwrap_or_default();
+            beginnings::of_each(column, |found| {
+                // Most strings that differ do so here, which takes no branch for each of the two.
+                let is_alike = (found.length == constant.len()) & (found.word == word);
+                let rest_start = found.start + constant.len() - rest.len();
+                let is_equal =
+                    is_alike && (rest.is_empty() || data.get(rest_start..rest_start + rest.len()) == Some(rest));
+                u8::from(is_equal) ^ wanted ^ 1
+            })
         }
         (Comparison::Equals, ..) if !is_padded => {
             (0..rows).map(|row| u8::from(left.get(row) == right.get(row))).collect()

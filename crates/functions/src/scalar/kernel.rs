@@ -16,7 +16,7 @@ pub(crate) fn map2<A: ArrowPrimitiveType, B: ArrowPrimitiveType, R: Clone>(
     left: Numbers<'_, A>,
     right: Numbers<'_, B>,
     rows: usize,
-    operation: impl Fn(A::Native, B::Native) -> R,
+    mut operation: impl FnMut(A::Native, B::Native) -> R,
 ) -> Vec<R> {
     match (left, right) {
         (Numbers::Varying(left), Numbers::Varying(right)) => {

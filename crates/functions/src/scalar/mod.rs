@@ -3,6 +3,7 @@
 pub(crate) mod alternatives;
 pub(crate) mod arithmetic;
 mod array;
+mod beginnings;
 mod bit_strings;
 mod bitmap;
 mod bits;

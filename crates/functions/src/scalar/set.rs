@@ -13,6 +13,7 @@ use squall_types::{
     Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, checkpoint, convert_value, reserve,
 };
 
+use super::beginnings::{self, BEGINNING_BYTES, beginning};
 use super::kernel::bytes_column;
 use super::simple::{Call, Function, Strings, argument};
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
@@ -235,6 +236,11 @@ impl Set {
             ),
             Self::Numbers(numbers) => ask_numbers(array, |number| numbers.contains(&number), other),
             Self::ShortStrings(strings) => {
+                if let Some(array) = array.as_binary_opt::<i32>() {
+                    return Ok(beginnings::of_each(array, |found| {
+                        u8::from(strings.has(found.length, found.word)) ^ other
+                    }));
+                }
                 let columns = [Column::new(column.data_type().clone(), array.clone())];
                 let values = Strings::of(&columns, 0)?;
                 Ok((0..array.len()).map(|row| u8::from(strings.contains(values.get(row))) ^ other).collect())
@@ -263,43 +269,30 @@ impl Set {
 /// A few strings of up to 8 bytes, each as a number: comparing these takes less than hashing.
 #[derive(Debug)]
 struct ShortStrings {
-    /// By a string's length, the strings.
-    words: [Vec<u64>; ShortStrings::LENGTH_MAX + 1],
+    /// The length of each string, and its beginning, which is all of it.
+    words: Vec<(usize, u64)>,
 }
 
 impl ShortStrings {
-    const LENGTH_MAX: usize = 8;
     const COUNT_MAX: usize = 8;
 
     fn of(strings: &HashSet<Box<[u8]>>) -> Option<Self> {
-        let is_short = strings.iter().all(|string| string.len() <= Self::LENGTH_MAX);
+        let is_short = strings.iter().all(|string| string.len() <= BEGINNING_BYTES);
         if !is_short || strings.len() > Self::COUNT_MAX {
             return None;
         }
-        let mut words: [Vec<u64>; Self::LENGTH_MAX + 1] = Default::default();
-        for string in strings {
-            words.get_mut(string.len())?.push(Self::word(string));
-        }
-        Some(Self { words })
+        Some(Self { words: strings.iter().map(|string| (string.len(), beginning(string))).collect() })
     }
 
-    /// The bytes of a string as a number. Strings of one length have different ones.
+    /// Whether a string of this length that begins so is there.
     #[inline]
-    fn word(string: &[u8]) -> u64 {
-        if let Some(word) = string.first_chunk::<8>() {
-            return u64::from_le_bytes(*word);
-        }
-        match (string.first_chunk::<4>(), string.last_chunk::<4>()) {
-            (Some(first), Some(last)) => {
-                u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32
-            }
-            _ => string.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
-        }
+    fn has(&self, length: usize, word: u64) -> bool {
+        // Without a branch for each, which nobody could predict.
+        self.words.iter().fold(false, |found, (known, text)| found | (*known == length) & (*text == word))
     }
 
-    #[inline]
     fn contains(&self, string: &[u8]) -> bool {
-        self.words.get(string.len()).is_some_and(|words| !words.is_empty() && words.contains(&Self::word(string)))
+        self.has(string.len(), beginning(string))
     }
 }
 

@@ -1,9 +1,12 @@
 //! Two arguments of a function over integers of any width or decimals, brought to one Rust integer: what the primitive loops of
 //! `kernel` are for numbers of up to 64 bits.
 
+use std::borrow::Cow;
+
+use arrow_array::types::Int64Type;
 use squall_types::{Column, DataType, Error, ErrorCode, Integer, Result, match_integer, reserve};
 
-use super::simple::argument;
+use super::simple::{Numbers, argument};
 
 /// The values of one argument: one for each row, or one for all.
 #[derive(Debug)]
@@ -101,6 +104,51 @@ pub(crate) fn scaled<T: Integer>(arguments: &[Column], at: usize, factor: Option
         }
     }, _ => return Err(not_integer(column.data_type())));
     Ok(Side::new(values, column.is_constant()))
+}
+
+/// The integers of an argument that are all of 64 bits.
+pub(crate) struct Narrow<'a> {
+    values: Cow<'a, [i64]>,
+    is_constant: bool,
+}
+
+impl Narrow<'_> {
+    pub fn numbers(&self) -> Numbers<'_, Int64Type> {
+        match self.values.first() {
+            Some(value) if self.is_constant => Numbers::Constant(*value),
+            _ => Numbers::Varying(&self.values),
+        }
+    }
+}
+
+/// The integers of a column, the digits of a decimal, times `factor`; `None` where its type is wider than 64 bits, or one is past these.
+/// Processors have no wider arithmetic, and nearly all decimals fit: so this is tried before wider integers are.
+pub(crate) fn narrow(column: &Column, factor: i64) -> Result<Option<Narrow<'_>>> {
+    let (array, is_constant) = (&**column.array(), column.is_constant());
+    let values = match_integer!(column.data_type(), S => {
+        let values = S::values(array);
+        if S::BYTES > 8 {
+            return Ok(None);
+        }
+        if S::BYTES == 8 && S::IS_SIGNED && factor == 1 {
+            i64::values(array)
+        } else {
+            reserve(values.len() * size_of::<i64>())?;
+            let mut fits = true;
+            let grown = values.iter().map(|value| {
+                let value = value.small().and_then(i64::fit);
+                let (grown, overflows) = value.unwrap_or_default().overflowing_mul(factor);
+                fits &= value.is_some() && !overflows;
+                grown
+            });
+            let grown = grown.collect();
+            if !fits {
+                return Ok(None);
+            }
+            Cow::Owned(grown)
+        }
+    }, _ => return Ok(None));
+    Ok(Some(Narrow { values, is_constant }))
 }
 
 fn not_integer(data_type: &DataType) -> Error {

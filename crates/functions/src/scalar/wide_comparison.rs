@@ -1,58 +1,55 @@
-//! The order of numbers of which one is an integer past 64 bits or a decimal. Integers and decimals compare exactly, whatever their
-//! widths and scales; beside a float both count as floats.
+//! The order of numbers of which one is an integer past 64 bits or a decimal: exact, whatever their widths and scales.
 
 use std::cmp::Ordering;
 
 use squall_types::integer::{I256, U256, compare_scaled};
-use squall_types::{CastOptions, Column, DataType, Integer, Result, cast, match_integer};
+use squall_types::{Column, DataType, Integer, Result, match_integer, reserve};
 
-use super::sides::{Side, both};
+use super::sides::{Narrow, Side, both, narrow};
 
-/// The order of the values of each row; `None` beside NaN.
-pub(super) fn orders(
-    left: &Column,
-    right: &Column,
-    rows: usize,
-    options: &CastOptions,
-) -> Result<Vec<Option<Ordering>>> {
-    let (left_type, right_type) = (left.data_type(), right.data_type());
-    if left_type.is_float() || right_type.is_float() {
-        let (left, right) = (floats(left, options)?, floats(right, options)?);
-        return Ok(both(&left, &right, rows, |left: f64, right: f64| left.partial_cmp(&right)));
-    }
-    let scale = left_type.scale().max(right_type.scale());
+/// Both columns as integers of 64 bits that have the order of their values; `None` where some are wider.
+pub(super) fn in_64_bits<'a>(left: &'a Column, right: &'a Column) -> Result<Option<(Narrow<'a>, Narrow<'a>)>> {
+    let scale = left.data_type().scale().max(right.data_type().scale());
+    let of = |column: &'a Column| match i64::power_of_ten((scale - column.data_type().scale()).into()) {
+        Some(factor) => narrow(column, factor),
+        None => Ok(None),
+    };
+    let Some(left) = of(left)? else { return Ok(None) };
+    Ok(of(right)?.map(|right| (left, right)))
+}
+
+/// The order of the values of each row.
+pub(super) fn orders(left: &Column, right: &Column, rows: usize) -> Result<Vec<Ordering>> {
+    let (left_scale, right_scale) = (left.data_type().scale(), right.data_type().scale());
+    let scale = left_scale.max(right_scale);
     if let (Some(left), Some(right)) = (small(left, scale)?, small(right, scale)?) {
-        return Ok(both(&left, &right, rows, |left, right| Some(left.cmp(&right))));
+        return Ok(both(&left, &right, rows, |left, right| left.cmp(&right)));
     }
-    let (left_scale, right_scale) = (left_type.scale(), right_type.scale());
     let (left, right) = (large(left)?, large(right)?);
-    Ok(both(&left, &right, rows, |left, right| {
-        Some(match (left, right) {
-            (Number::Known(left), Number::Known(right)) => compare_scaled((left, left_scale), (right, right_scale)),
-            (Number::Past(left), Number::Past(right)) => left.cmp(&right),
-            (Number::Known(_), Number::Past(_)) => Ordering::Less,
-            (Number::Past(_), Number::Known(_)) => Ordering::Greater,
-        })
+    Ok(both(&left, &right, rows, |left, right| match (left, right) {
+        (Number::Known(left), Number::Known(right)) => compare_scaled((left, left_scale), (right, right_scale)),
+        (Number::Past(left), Number::Past(right)) => left.cmp(&right),
+        (Number::Known(_), Number::Past(_)) => Ordering::Less,
+        (Number::Past(_), Number::Known(_)) => Ordering::Greater,
     }))
 }
 
-fn floats(column: &Column, options: &CastOptions) -> Result<Side<f64>> {
-    let cast = cast(column, &DataType::Float64, options)?;
-    let values = cast.as_primitive::<arrow_array::types::Float64Type>()?.values().to_vec();
-    Ok(Side::new(values, column.is_constant()))
-}
-
-/// Values of at most 64 bits, times ten to the power of what their scale lacks; `None` for wider ones.
+/// The values times ten to the power of what their scale lacks; `None` where 128 bits do not hold one of them.
 fn small(column: &Column, scale: u8) -> Result<Option<Side<i128>>> {
-    let missing = scale - column.data_type().scale();
-    if column.data_type().fixed_width_bytes() > Some(8) || missing > 18 {
-        return Ok(None);
-    }
-    let power = i128::power_of_ten(missing.into()).unwrap_or(1);
+    let Some(power) = i128::power_of_ten((scale - column.data_type().scale()).into()) else { return Ok(None) };
     let values = match_integer!(column.data_type(), T => {
-        T::values(&**column.array()).iter().map(|value| value.small().unwrap_or_default() * power).collect()
+        if T::BYTES > 16 {
+            return Ok(None);
+        }
+        let values = T::values(&**column.array());
+        reserve(values.len() * size_of::<i128>())?;
+        let grown = |value: &T| match power {
+            1 => value.small(),
+            _ => value.small()?.checked_mul(power),
+        };
+        values.iter().map(grown).collect::<Option<Vec<_>>>()
     }, _ => return Ok(None));
-    Ok(Some(Side::new(values, column.is_constant())))
+    Ok(values.map(|values| Side::new(values, column.is_constant())))
 }
 
 /// An integer that a signed one of 256 bits holds, or one past it.

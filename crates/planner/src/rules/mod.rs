@@ -20,6 +20,7 @@ mod limit_pushdown;
 mod merge_projects;
 mod outer_joins;
 mod predicate_pushdown;
+mod preimages;
 mod redundant_sort;
 mod runtime_filters;
 mod semi_joins;
@@ -63,6 +64,9 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     simplify::apply(&mut plan, &context.functions)?;
     if settings.optimize_rewrite_has_to_in {
         has_to_in::apply(&mut plan, &context.functions)?;
+    }
+    if settings.optimize_time_filter_with_preimage {
+        preimages::apply(&mut plan, &context.functions)?;
     }
     checkpoint(PASS_WORK)?;
     redundant_sort::apply(&mut plan);

@@ -1,5 +1,6 @@
 //! Which hashes are there, a bit for some of their bits: of keys that are no numbers close together. Most keys that a selective join looks
-//! up are not there; then one bit in the core's own cache answers in place of a slot beyond it.
+//! up are not there; then one bit in the core's own cache answers in place of a slot beyond it, or of a search whose end no branch
+//! predictor knows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,8 +10,8 @@ use squall_types::{Result, reserve};
 const BITS_PER_ROW: usize = 16;
 /// A filter of more bytes than this would not stay in a core's cache.
 const BYTES_MAX: usize = 512 << 10;
-/// Of fewer rows the slots are in the cache themselves.
-const ROWS_MIN: usize = 1_024;
+/// A word at least.
+const BYTES_MIN: usize = 8;
 
 /// A bit for each value of some bits of hashes. Partitions of the keys may be added at once.
 #[derive(Debug)]
@@ -25,7 +26,8 @@ impl HashFilter {
     /// `MEMORY_LIMIT_EXCEEDED`.
     pub(super) fn of_rows(rows: usize) -> Result<Option<Self>> {
         let bytes = rows.saturating_mul(BITS_PER_ROW).checked_next_power_of_two().unwrap_or(usize::MAX) / 8;
-        if rows < ROWS_MIN || bytes > BYTES_MAX {
+        let bytes = bytes.max(BYTES_MIN);
+        if bytes > BYTES_MAX {
             return Ok(None);
         }
         reserve(bytes)?;

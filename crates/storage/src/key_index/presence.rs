@@ -9,6 +9,8 @@ use super::Keys;
 
 /// So many places a row may take: no more memory than two slots for hashed keys.
 const PLACES_PER_ROW: u64 = 256;
+/// So many places are always worth it: their bits stay in a core's cache.
+const PLACES_MIN: u64 = 1 << 19;
 
 /// A bit for each key between two keys. Partitions of the keys may be added at once.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ impl Presence {
     /// # Errors
     /// `MEMORY_LIMIT_EXCEEDED`.
     pub(super) fn between(least: u64, most: u64, rows: usize) -> Result<Option<Self>> {
-        let places_max = (rows as u64).saturating_mul(PLACES_PER_ROW);
+        let places_max = (rows as u64).saturating_mul(PLACES_PER_ROW).max(PLACES_MIN);
         let Some(places) = (most - least).checked_add(1).filter(|places| *places <= places_max) else {
             return Ok(None);
         };

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::Float64Type;
+use arrow_array::types::{Float64Type, Int64Type};
 use squall_types::integer::I256;
-use squall_types::{Column, DataType, Error, ErrorCode, Integer, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Integer, Result, reserve};
 
 use super::wide::{Operation, column_of};
 use super::{Shape, illegal_pair};
 use crate::function::BoundFunction;
-use crate::scalar::kernel::{as_type, binary};
-use crate::scalar::sides::{scaled, try_both};
-use crate::scalar::simple::Call;
+use crate::scalar::kernel::{as_type, binary, map2};
+use crate::scalar::sides::{narrow, scaled, try_both};
+use crate::scalar::simple::{Call, argument};
 
 /// How a result comes about.
 #[derive(Clone, Debug)]
@@ -79,12 +79,59 @@ pub(super) fn bind(call: &Call<'_>, operation: Operation) -> Result<Arc<dyn Boun
         || [left, right].iter().any(|side| side.fixed_width_bytes() > Some(8));
     let plan =
         Plan { operation, left_power: left_power.into(), right_power: right_power.into(), result: result.clone() };
-    call.bind(result, move |arguments, rows| {
-        if is_large { plan.compute::<I256>(arguments, rows) } else { plan.compute::<i128>(arguments, rows) }
+    call.bind(result, move |arguments, rows| match plan.compute_narrow(arguments, rows)? {
+        Some(column) => Ok(column),
+        None if is_large => plan.compute::<I256>(arguments, rows),
+        None => plan.compute::<i128>(arguments, rows),
     })
 }
 
 impl Plan {
+    /// The results where 64 bits hold all values on the way; `None` where they do not, and where a division by zero may be an error.
+    fn compute_narrow(&self, arguments: &[Column], rows: usize) -> Result<Option<Column>> {
+        let (Some(left_factor), Some(right_factor)) =
+            (i64::power_of_ten(self.left_power), i64::power_of_ten(self.right_power))
+        else {
+            return Ok(None);
+        };
+        let Some(left) = narrow(argument(arguments, 0)?, left_factor)? else { return Ok(None) };
+        let Some(right) = narrow(argument(arguments, 1)?, right_factor)? else { return Ok(None) };
+        reserve(rows * size_of::<i64>())?;
+        let (left, right) = (left.numbers(), right.numbers());
+        let mut overflows = false;
+        let mut kept = |(value, overflow): (i64, bool)| {
+            overflows |= overflow;
+            value
+        };
+        let values = match self.operation {
+            Operation::Plus => {
+                map2::<Int64Type, Int64Type, _>(left, right, rows, |left, right| kept(left.overflowing_add(right)))
+            }
+            Operation::Minus => {
+                map2::<Int64Type, Int64Type, _>(left, right, rows, |left, right| kept(left.overflowing_sub(right)))
+            }
+            Operation::Multiply => {
+                map2::<Int64Type, Int64Type, _>(left, right, rows, |left, right| kept(left.overflowing_mul(right)))
+            }
+            Operation::Divide => map2::<Int64Type, Int64Type, _>(left, right, rows, |left, right| match right {
+                0 => kept((0, true)),
+                _ => kept(left.overflowing_div(right)),
+            }),
+            _ => return Ok(None),
+        };
+        if overflows {
+            return Ok(None);
+        }
+        match self.result.fixed_width_bytes() {
+            Some(8) => column_of(values, &self.result).map(Some),
+            Some(4) => {
+                let values: Option<Vec<i32>> = values.iter().map(|value| i32::try_from(*value).ok()).collect();
+                values.map(|values| column_of(values, &self.result)).transpose()
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn compute<T: Integer>(&self, arguments: &[Column], rows: usize) -> Result<Column> {
         let left = scaled::<T>(arguments, 0, T::power_of_ten(self.left_power))?;
         let right = scaled::<T>(arguments, 1, T::power_of_ten(self.right_power))?;

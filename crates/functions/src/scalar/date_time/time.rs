@@ -47,6 +47,13 @@ pub(super) struct Instant {
 }
 
 impl Instant {
+    /// The midnight with which a day begins.
+    #[inline]
+    fn midnight(day: i32) -> Self {
+        let local = i64::from(day) * DAY_SECONDS;
+        Self { utc: local, local, fraction: 0 }
+    }
+
     /// Days since 1970-01-01 of the local date.
     #[inline]
     pub fn day(self) -> i32 {
@@ -151,14 +158,16 @@ impl Time {
         let mut cursor = self.zone.cursor();
         match self.kind {
             // A date is its midnight, wherever that is: only what is asked for of its local time matters.
-            Kind::Date => column.as_primitive::<UInt16Type>()?.values().iter().for_each(|&day| {
-                let local = i64::from(day) * DAY_SECONDS;
-                each(Instant { utc: local, local, fraction: 0 });
-            }),
-            Kind::Date32 => column.as_primitive::<Int32Type>()?.values().iter().for_each(|&day| {
-                let local = i64::from(day) * DAY_SECONDS;
-                each(Instant { utc: local, local, fraction: 0 });
-            }),
+            Kind::Date => {
+                column
+                    .as_primitive::<UInt16Type>()?
+                    .values()
+                    .iter()
+                    .for_each(|&day| each(Instant::midnight(day.into())));
+            }
+            Kind::Date32 => {
+                column.as_primitive::<Int32Type>()?.values().iter().for_each(|&day| each(Instant::midnight(day)));
+            }
             Kind::DateTime => column.as_primitive::<UInt32Type>()?.values().iter().for_each(|&utc| {
                 let utc = i64::from(utc);
                 each(Instant { utc, local: cursor.to_local(utc), fraction: 0 });
@@ -181,8 +190,16 @@ impl Time {
         map: impl Fn(Instant) -> T::Native,
     ) -> Result<Column> {
         let column = argument(arguments, at)?;
-        let mut values = Vec::with_capacity(column.array().len());
-        self.for_each(column, |instant| values.push(map(instant)))?;
+        let values = match self.kind {
+            Kind::Date => {
+                map_dates(column.as_primitive::<UInt16Type>()?.values(), |day| map(Instant::midnight(day.into())))
+            }
+            _ => {
+                let mut values = Vec::with_capacity(column.array().len());
+                self.for_each(column, |instant| values.push(map(instant)))?;
+                values
+            }
+        };
         let mapped = Column::from_primitive::<T>(data_type.clone(), values);
         Ok(if column.is_constant() { Column::repeat(&mapped, column.rows()) } else { mapped })
     }
@@ -197,6 +214,18 @@ impl Time {
             _ => instants,
         })
     }
+}
+
+/// `map` of every day. Where the days of a block lie close together, as they mostly do, each is computed once.
+fn map_dates<R: Copy>(days: &[u16], map: impl Fn(u16) -> R) -> Vec<R> {
+    /// So many rows for each of the days make up for looking for the first and the last one.
+    const ROWS_PER_DAY: usize = 4;
+    let (Some(first), Some(last)) = (days.iter().min(), days.iter().max()) else { return Vec::new() };
+    if usize::from(last - first) >= days.len() / ROWS_PER_DAY {
+        return days.iter().map(|day| map(*day)).collect();
+    }
+    let known: Vec<R> = (*first..=*last).map(map).collect();
+    days.iter().map(|day| known[usize::from(day - first)]).collect()
 }
 
 /// A function whose zone argument at `at` differs by row: it runs for each zone over the rows that have it.

@@ -350,6 +350,19 @@ pub(super) fn resolve_replace(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
         let mut expressions = Expressions::new(constant.as_ref());
         let mut last: Option<(&[u8], usize, Vec<Piece>)> = None;
         let mut found = Groups::new();
+        if let (Some(sequence), Some(expression), Strings::Constant(replacement)) =
+            (&sequence, &constant, &replacements)
+        {
+            let pieces = parse_replacement(replacement, expression.captures_len() - 1)?;
+            return string_column(rows, strings.bytes(rows), |out, row| {
+                let string = strings.get(row);
+                checkpoint(64 + string.len())?;
+                match sequence.takes(string) {
+                    true => replace_start(out, string, sequence, &pieces, &mut found),
+                    false => replace(out, string, expression, &pieces, if once { 1 } else { usize::MAX }),
+                }
+            });
+        }
         string_column(rows, strings.bytes(rows), |out, row| {
             checkpoint(64 + strings.get(row).len())?;
             let (string, pattern, replacement) = (strings.get(row), patterns.get(row), replacements.get(row));
@@ -385,20 +398,23 @@ fn replace_start(
     let is_found = sequence.find(string, found);
     let end = found.first().map_or(0, |(_, end)| *end);
     let pieces = if is_found { pieces } else { &[] };
-    let texts = pieces.iter().map(|piece| match piece {
-        Piece::Text(text) => text,
-        Piece::Group(at) => group(string, found, *at),
-    });
-    let texts = texts.chain([string.get(end..).unwrap_or_default()]);
-    let bytes: usize = texts.clone().map(<[u8]>::len).sum();
-    if out.len() + bytes > i32::MAX as usize {
-        return Err(crate::scalar::simple::too_large());
-    }
+    // A group is no longer than the string.
+    let bytes_max = |piece: &Piece| match piece {
+        Piece::Text(text) => text.len(),
+        Piece::Group(_) => string.len(),
+    };
+    let bytes = string.len() + pieces.iter().map(bytes_max).sum::<usize>();
     if out.capacity() - out.len() < bytes {
         grow(out, bytes.max(out.len() / 2))?;
     }
-    texts.for_each(|text| out.extend_from_slice(text));
-    Ok(())
+    for piece in pieces {
+        out.extend_from_slice(match piece {
+            Piece::Text(text) => text,
+            Piece::Group(at) => group(string, found, *at),
+        });
+    }
+    out.extend_from_slice(string.get(end..).unwrap_or_default());
+    if out.len() > i32::MAX as usize { Err(crate::scalar::simple::too_large()) } else { Ok(()) }
 }
 
 /// Appends a string with its first `count` matches replaced.

@@ -6,13 +6,15 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
+use crate::scalar::beginnings::Prefix;
+
 /// More optional parts are left to the automaton: each may be tried both ways.
 const OPTIONAL_PARTS_MAX: usize = 4;
 
 /// What the text must have next.
 #[derive(Clone, PartialEq, Debug)]
 enum Step {
-    Literal(Vec<u8>),
+    Literal(Prefix),
     /// As many bytes of a class as there are, within bounds.
     Run {
         class: Bytes,
@@ -130,7 +132,9 @@ impl Sequence {
     fn add(&mut self, part: &Hir, may_branch: bool) -> Option<()> {
         match part.kind() {
             HirKind::Empty => {}
-            HirKind::Literal(literal) if literal.0.is_ascii() => self.steps.push(Step::Literal(literal.0.to_vec())),
+            HirKind::Literal(literal) if literal.0.is_ascii() => {
+                self.steps.push(Step::Literal(Prefix::new(&literal.0)))
+            }
             HirKind::Class(class) => self.add_run(Bytes::of(class), 1, 1),
             HirKind::Look(Look::End) => self.steps.push(Step::TextEnd),
             HirKind::Concat(parts) => parts.iter().try_for_each(|part| self.add(part, may_branch))?,
@@ -167,7 +171,8 @@ impl Sequence {
 
     /// Whether [`find`](Self::find) takes a text.
     pub fn takes(&self, text: &[u8]) -> bool {
-        if self.goes_beyond { std::str::from_utf8(text).is_ok() } else { text.is_ascii() }
+        // Most texts are ASCII, which takes less to find out.
+        text.is_ascii() || self.goes_beyond && std::str::from_utf8(text).is_ok()
     }
 
     /// Whether what follows a run never begins with a byte of its class: then the run ends where the class ends, and nowhere else.
@@ -185,7 +190,7 @@ impl Sequence {
     fn first_bytes(&self, at: usize) -> Bytes {
         match self.steps.get(at) {
             None | Some(Step::TextEnd) => Bytes::NONE,
-            Some(Step::Literal(text)) => text.first().map_or(Bytes::NONE, |byte| Bytes::of_byte(*byte)),
+            Some(Step::Literal(text)) => text.bytes().first().map_or(Bytes::NONE, |byte| Bytes::of_byte(*byte)),
             Some(Step::Run { class, least: 0, .. }) => class.union(self.first_bytes(at + 1)),
             Some(Step::Run { class, .. }) => *class,
             Some(Step::Optional { after }) => self.first_bytes(at + 1).union(self.first_bytes(*after)),
@@ -208,10 +213,10 @@ impl Sequence {
             let rest = text.get(position..).unwrap_or_default();
             match step {
                 Step::Literal(literal) => {
-                    if !rest.starts_with(literal) {
+                    if !literal.begins(rest) {
                         return None;
                     }
-                    position += literal.len();
+                    position += literal.bytes().len();
                 }
                 Step::Run { class, least, most } => {
                     let bytes = class.run(rest.get(..*most).unwrap_or(rest));

@@ -1,0 +1,23 @@
+-- Decimals of up to 64 bits are computed in 64 bits where these hold everything, and otherwise in more: at the edges both agree.
+CREATE TABLE d (i UInt32, a Decimal(9, 2), b Decimal(15, 2), c Decimal(18, 6), w Decimal(38, 4), n Int64, u UInt64, f Float64) ENGINE = MergeTree ORDER BY i;
+INSERT INTO d SELECT number, toDecimal32(number % 97 - 48, 2) / 4, toDecimal64(number * 7919 % 100003 - 50000, 2) / 8, toDecimal64(number % 13, 6) - 6, toDecimal128(number, 4) * 3 - 900, number - 300, number * 3, number / 7 - 40 FROM numbers(1000);
+SELECT sum(a + b), sum(b - a), sum(a * b), sum(b * (1 - a)), sum(a + n), sum(n - b), sum(u * a) FROM d;
+SELECT sum(b * (1 - a) * (2 + a)), sum(b / 3), sum(a / 7), sum(b / toDecimal32(0.5, 1)), sum(c + b), sum(c - a) FROM d;
+SELECT toTypeName(a + b), toTypeName(a * b), toTypeName(b / a), toTypeName(1 - a), toTypeName(c * a), toTypeName(w * b), toTypeName(a + u) FROM d LIMIT 1;
+SELECT i, a + b, a - b, a * b, b / 3, c * a, -b FROM d WHERE i % 111 = 0 ORDER BY i;
+SELECT countIf(a < b), countIf(a = b), countIf(a <> b), countIf(a >= c), countIf(b <= c), countIf(w > b), countIf(w <= a), countIf(w = c) FROM d;
+SELECT countIf(a < n), countIf(u > b), countIf(b = 12.5), countIf(b > 12.345), countIf(c < -3), countIf(w > 300), countIf(w <= 299.9999), countIf(300 < w) FROM d;
+SELECT countIf(a < f), countIf(f < b), countIf(w >= f), countIf(f = c), countIf(f <> w), countIf(a < nan), countIf(nan <> b) FROM d;
+SELECT countIf(a BETWEEN -3 AND 4.5), countIf(b IN (12.5, -50, 0)), countIf(a < toDecimal64('1.123456789012', 12)) FROM d;
+SELECT toDecimal64('9999999999999999.99', 2) + materialize(toDecimal64('0.01', 2)), materialize(toDecimal64('9000000000000000', 2)) * 10;
+SELECT materialize(toDecimal64('9000000000000000', 2)) * 11;
+SELECT materialize(toDecimal64('-9999999999999999.99', 2)) - toDecimal64('0.01', 2);
+SELECT materialize(toDecimal64('9999999999999999.99', 2)) + toDecimal64('0', 2), materialize(toDecimal64('-9999999999999999.99', 2)) * 1;
+SELECT materialize(toDecimal64(4000000000, 2)) * toDecimal64(40000, 2);
+SELECT materialize(toDecimal32(20000, 4)) + toDecimal32(200000, 4);
+SELECT materialize(toDecimal32(2, 4)) * toDecimal32(3, 4), materialize(toDecimal32(30000, 4)) * toDecimal32(3, 4);
+SELECT materialize(toDecimal64(5, 2)) / 0;
+SELECT materialize(toDecimal64(5, 2)) / toDecimal64(0, 2);
+SELECT materialize(toDecimal64('92233720368547.58', 2)) / toDecimal64('0.000001', 2);
+SELECT sum(if(i % 2 = 0, NULL, b) * a), sum(toNullable(b) / toNullable(a + 100)), countIf(if(i % 3 = 0, NULL, a) < b) FROM d;
+DROP TABLE d;

@@ -1,0 +1,20 @@
+-- The first few groups by what a function gives for them.
+CREATE TABLE g (k UInt32, s String, v Int32, f Float64, n Nullable(Int16)) ENGINE = MergeTree ORDER BY k;
+INSERT INTO g SELECT number % 20011, concat('key ', toString(number % 20011)), number * 7 % 1009 - 500, number % 353 / 3, if(number % 17 = 0, NULL, number % 300 - 100) FROM numbers(100000);
+SELECT k, count() AS c, sum(v) AS t FROM g GROUP BY k ORDER BY t DESC, k LIMIT 5;
+SELECT k, sum(v) AS t FROM g GROUP BY k ORDER BY t, k LIMIT 3 OFFSET 100;
+SELECT s, count() AS c, max(v) FROM g WHERE k < 15000 AND v > 0 GROUP BY s ORDER BY c DESC, s LIMIT 4;
+SELECT s, k, avg(f) AS a, uniqExact(v) FROM g GROUP BY s, k ORDER BY a DESC, k LIMIT 6;
+SELECT k, max(n) AS m FROM g WHERE k % 3 = 0 GROUP BY k ORDER BY m DESC NULLS FIRST, k LIMIT 4;
+SELECT k, min(n) AS m FROM g WHERE n IS NULL OR n < -90 GROUP BY k ORDER BY m NULLS FIRST, k LIMIT 4;
+SELECT k, any(s) AS a, count() FROM g GROUP BY k ORDER BY a DESC, k LIMIT 3;
+SELECT count() AS c, sum(c) OVER () FROM (SELECT k FROM g GROUP BY k ORDER BY count() DESC LIMIT 7);
+SELECT max(c), min(c), count() FROM (SELECT count() AS c FROM g GROUP BY s ORDER BY c LIMIT 19000);
+SELECT c, count() FROM (SELECT k, count() AS c FROM g GROUP BY k ORDER BY c DESC LIMIT 12345) GROUP BY c ORDER BY c;
+SELECT k, arraySort(groupArray(v)) AS vs, length(vs) FROM g GROUP BY k ORDER BY sum(v) DESC, k LIMIT 2;
+SELECT k, sum(v) AS t FROM g GROUP BY k WITH TOTALS ORDER BY t DESC, k LIMIT 2;
+SELECT k, sum(v) AS t FROM g GROUP BY k ORDER BY t DESC, k LIMIT 1 WITH TIES;
+SELECT k, sum(v) AS t FROM g GROUP BY k HAVING t < 100 ORDER BY t DESC, k LIMIT 2;
+SELECT v % 10 AS z, count() AS c FROM g GROUP BY z ORDER BY c DESC, z LIMIT 3;
+SELECT k, sum(v) AS t FROM g GROUP BY ROLLUP(k) ORDER BY t DESC, k LIMIT 3;
+DROP TABLE g;
