@@ -14,6 +14,7 @@ use squall_storage::{Insertion, PartMerge, ScanRequest, SkipIndexUse, Table, Tab
 use squall_types::{DataType, Error, Result, Schema};
 
 use crate::aggregate::bounds::Bounds;
+use crate::aggregate::few_groups::FewGroups;
 use crate::aggregate::input::projected;
 use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning};
@@ -299,6 +300,7 @@ impl Builder {
                     schema: input.schema().clone(),
                     with_totals: false,
                     sets: None,
+                    limit: None,
                 };
                 let chains = self.lower(input, false)?;
                 vec![self.aggregate(&distinct, chains, true, |_| None)?]
@@ -595,7 +597,10 @@ impl Builder {
         // First, as workers look for morsels in the order of pipelines: what does not fit is written before more rows come.
         let mut collected = works.as_ref().map(|works| self.works(works, "WriteGroups")).unwrap_or_default();
         let spilling = works.map(|works| Arc::new(Spilling::new(self.context.clone(), works, is_distinct)));
-        let sink = AggregateSink::new(grouping.clone(), self.context.clone(), merge.clone(), spilling);
+        // A limit of groups is of all there are.
+        let counts_all = self.context.settings.max_rows_to_group_by > 0;
+        let few = FewGroups::new(aggregate.limit.filter(|_| !counts_all), &grouping);
+        let sink = AggregateSink::new(grouping.clone(), self.context.clone(), merge.clone(), spilling, few);
         collected.extend(self.end(chains, Arc::new(sink)));
         let partitioning = Chain::new(self.units(Partitioning(merge.clone())), "PartitionGroups", collected);
         let partitioned = self.end(vec![partitioning], Arc::new(Nothing));

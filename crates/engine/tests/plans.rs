@@ -182,7 +182,15 @@ fn aggregate(input: Plan, keys: Vec<Expression>, argument: Option<Expression>) -
     let fields = key_fields
         .chain(aggregates.iter().enumerate().map(|(at, call)| (format!("a{at}"), call.function.return_type().clone())));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    Plan::Aggregate(Aggregate { input: Box::new(input), keys, aggregates, schema, with_totals: false, sets: None })
+    Plan::Aggregate(Aggregate {
+        input: Box::new(input),
+        keys,
+        aggregates,
+        schema,
+        with_totals: false,
+        sets: None,
+        limit: None,
+    })
 }
 
 #[test]
@@ -414,8 +422,15 @@ fn joins_on_disk_are_those_in_memory() {
         let fields = aggregates.iter().enumerate();
         let fields = fields.map(|(at, call)| (format!("a{at}"), call.function.return_type().clone()));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let sums =
-            Aggregate { input: Box::new(join), keys: Vec::new(), aggregates, schema, with_totals: false, sets: None };
+        let sums = Aggregate {
+            input: Box::new(join),
+            keys: Vec::new(),
+            aggregates,
+            schema,
+            with_totals: false,
+            sets: None,
+            limit: None,
+        };
         let plan = Plan::Aggregate(sums);
         let expected = rows(&engine, &plan);
         let context = context(&[("max_bytes_before_external_join", "300000"), ("inline_rows_limit", "0")]);

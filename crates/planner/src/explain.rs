@@ -126,7 +126,7 @@ fn details(plan: &Plan) -> Vec<String> {
                 text => format!("Expression: {text} AS {name}"),
             })
             .collect(),
-        Plan::Aggregate(Aggregate { input, keys, aggregates, with_totals, .. }) => {
+        Plan::Aggregate(Aggregate { input, keys, aggregates, with_totals, limit, .. }) => {
             let aggregates = aggregates.iter().map(|call| {
                 let arguments = call.arguments.iter().map(|argument| text(argument, input.schema()));
                 format!("{}({})", call.function_name(), arguments.collect::<Vec<_>>().join(", "))
@@ -142,6 +142,7 @@ fn details(plan: &Plan) -> Vec<String> {
             if *with_totals {
                 details.push("Totals".to_owned());
             }
+            details.extend(limit.iter().map(|limit| format!("Limit {limit}")));
             details
         }
         Plan::Window(window) => {

@@ -338,6 +338,8 @@ pub struct Aggregate {
     pub with_totals: bool,
     /// ROLLUP, CUBE, GROUPING SETS: what is to be known of the sets.
     pub sets: Option<KeySets>,
+    /// So many groups are wanted, whichever.
+    pub limit: Option<u64>,
 }
 
 /// Several sets of keys at once: each row comes once for each set, with defaults for the keys that the set has not.

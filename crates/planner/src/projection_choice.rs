@@ -308,6 +308,7 @@ impl<'a> Cover<'a> {
             schema: self.states_schema(aggregate),
             with_totals: false,
             sets: None,
+            limit: None,
         })
     }
 
@@ -343,6 +344,7 @@ impl<'a> Cover<'a> {
             schema: aggregate.schema.clone(),
             with_totals: aggregate.with_totals,
             sets: None,
+            limit: aggregate.limit,
         })
     }
 }

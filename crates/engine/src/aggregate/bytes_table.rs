@@ -105,6 +105,19 @@ impl RowKeys {
     /// Takes the place of what was known, for the keys of so many rows.
     fn read<'k>(&mut self, rows: usize, key: impl Fn(usize) -> &'k [u8]) {
         self.read_short(rows, &key);
+        self.hash(key);
+    }
+
+    /// The same for strings of an array.
+    fn read_strings(&mut self, strings: &BinaryArray) {
+        let bytes = strings.value_data();
+        self.short.clear();
+        let ends = strings.value_offsets().windows(2).map(|ends| (ends[0] as usize, ends[1] as usize));
+        self.short.extend(ends.map(|(start, end)| ShortKey::at(bytes, start, end - start)));
+        self.hash(|row| strings.value(row));
+    }
+
+    fn hash<'k>(&mut self, key: impl Fn(usize) -> &'k [u8]) {
         self.hashes.clear();
         let keys = self.short.iter().enumerate();
         self.hashes.extend(keys.map(|(row, short)| if short.is_long() { hash(key(row)) } else { short.hash() }));
@@ -224,7 +237,7 @@ impl BytesTable {
     /// Makes every row a group.
     fn append<'k>(
         &mut self,
-        hashes: &[u64],
+        RowKeys { hashes, short }: &RowKeys,
         key: impl Fn(usize) -> &'k [u8],
         ids: &mut Vec<u32>,
         new_rows: &mut Vec<u32>,
@@ -236,15 +249,22 @@ impl BytesTable {
             // The bytes would not be looked at again.
             new_rows.extend(0..hashes.len() as u32);
         } else {
-            self.keys.make_room(hashes.len(), (0..hashes.len()).map(|row| key(row).len()).sum())?;
-            (0..hashes.len()).for_each(|row| self.keys.push(key(row)));
+            let length =
+                |(row, short): (usize, &ShortKey)| if short.is_long() { key(row).len() } else { short.length() };
+            self.keys.make_room(hashes.len(), short.iter().enumerate().map(length).sum())?;
+            for (row, short) in short.iter().enumerate() {
+                match short.is_long() {
+                    true => self.keys.push(key(row)),
+                    false => self.keys.push(&short.to_bytes()[..short.length()]),
+                }
+            }
         }
         ids.clear();
         ids.extend(first..self.hashes.len() as u32);
         Ok(())
     }
 
-    /// The groups of keys, in order; the rows that made new groups are added to `new_rows`.
+    /// The groups of keys, in order; the rows that made new groups are added to `new_rows`. `key` gives the keys that are not short.
     fn find_or_insert<'k>(
         &mut self,
         rows: &RowKeys,
@@ -253,7 +273,7 @@ impl BytesTable {
         new_rows: &mut Vec<u32>,
     ) -> Result<()> {
         if self.is_list {
-            return self.append(&rows.hashes, key, ids, new_rows);
+            return self.append(rows, key, ids, new_rows);
         }
         if self.slots.is_empty() {
             self.reserve(self.hashes.len() + 1)?;
@@ -281,7 +301,7 @@ impl BytesTable {
                 match self.short_slots.find(*hash, |slot| slot.key == *short) {
                     Ok(slot) => slot.group,
                     Err(place) => {
-                        let group = self.add_group(key(row), *hash)?;
+                        let group = self.add_group(&short.to_bytes()[..short.length()], *hash)?;
                         self.short_slots.take(*hash, place, ShortSlot { key: *short, group });
                         new_rows.push(row as u32);
                         group
@@ -362,15 +382,20 @@ impl KeyTable for BytesTable {
                 let key = keys.first().ok_or_else(|| Error::logical("a string table without a key"))?;
                 let strings =
                     key.array().as_binary_opt::<i32>().ok_or_else(|| Error::logical("a key that is no string"))?;
-                known.read(rows, |row| strings.value(row));
+                known.read_strings(strings);
                 self.find_or_insert(&known, |row| strings.value(row), scratch, &mut new_rows)?;
             }
             Form::Rows(format) => {
-                let mut encoded = std::mem::take(&mut self.encoded);
-                format.encode(keys, rows, &mut encoded)?;
-                known.read(rows, |row| encoded.row(row));
-                self.find_or_insert(&known, |row| encoded.row(row), scratch, &mut new_rows)?;
-                self.encoded = encoded;
+                if format.short_keys(keys, rows, &mut known.short)? {
+                    known.hash(|_| &[]);
+                    self.find_or_insert(&known, |_| &[], scratch, &mut new_rows)?;
+                } else {
+                    let mut encoded = std::mem::take(&mut self.encoded);
+                    format.encode(keys, rows, &mut encoded)?;
+                    known.read(rows, |row| encoded.row(row));
+                    self.find_or_insert(&known, |row| encoded.row(row), scratch, &mut new_rows)?;
+                    self.encoded = encoded;
+                }
             }
             Form::Columns(_) => {
                 let named = keys.iter().enumerate().map(|(at, key)| (at.to_string(), key.clone()));

@@ -8,6 +8,7 @@
 //! - [`sink`]: each worker's table and accumulators.
 //! - [`merge`]: what happens when all rows have come.
 //! - [`top_groups`]: what happens where only the first of them are wanted.
+//! - [`few_groups`]: what happens where any few of them do.
 //! - [`groups`]: keys and states together.
 //! - [`partitions`]: groups that are put aside, where they are many.
 //! - [`large`]: states that several workers merge together.
@@ -18,6 +19,7 @@ pub(crate) mod bounds;
 pub(crate) mod bytes_table;
 pub(crate) mod dictionary_table;
 pub(crate) mod direct_table;
+pub(crate) mod few_groups;
 pub(crate) mod fixed_table;
 mod groups;
 pub(crate) mod input;

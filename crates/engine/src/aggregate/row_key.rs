@@ -10,6 +10,8 @@ use arrow_data::ArrayData;
 use squall_types::memory::reserve;
 use squall_types::{Column, DataType, Error, ErrorCode, Physical, Result};
 
+use super::short_key::ShortKey;
+
 /// Bytes of a length that is not short.
 const LENGTH_BYTES: usize = 4;
 /// The byte before such a length; a smaller one is itself the length.
@@ -114,6 +116,39 @@ impl RowFormat {
         Ok(())
     }
 
+    /// The rows' bytes as short keys, where all rows have such; whether they have. Keys of few small columns mostly do, and then this takes
+    /// a fraction of [`encode`](Self::encode).
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub(super) fn short_keys(&self, keys: &[Column], rows: usize, short: &mut Vec<ShortKey>) -> Result<bool> {
+        let strings = self.columns.iter().filter(|column| column.width.is_none()).count();
+        if self.least_bytes + strings > ShortKey::BYTES_MAX {
+            return Ok(false);
+        }
+        reserve(rows * size_of::<ShortKey>())?;
+        short.clear();
+        short.resize(rows, ShortKey::default());
+        for (key, format) in keys.iter().zip(&self.columns) {
+            let array = key.array();
+            if format.data_type.is_nullable() {
+                let nulls = array.nulls();
+                let is_null = |row: usize| u128::from(nulls.is_some_and(|nulls| nulls.is_null(row)));
+                short.iter_mut().enumerate().for_each(|(row, key)| {
+                    key.append(is_null(row), 1);
+                });
+            }
+            let are_short = match format.width {
+                Some(width) => append_fixed(array, width, short)?,
+                None => append_strings(key.as_binary()?, short),
+            };
+            if !are_short {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The columns of which rows were made.
     ///
     /// # Errors
@@ -180,6 +215,38 @@ fn put_fixed(array: &dyn Array, width: usize, places: &mut [usize], bytes: &mut 
         }
     }
     Ok(())
+}
+
+fn append_fixed(array: &dyn Array, width: usize, keys: &mut [ShortKey]) -> Result<bool> {
+    fn append<const N: usize>(values: &[u8], keys: &mut [ShortKey], bits: impl Fn(&[u8; N]) -> u128) -> bool {
+        values.as_chunks::<N>().0.iter().zip(keys).fold(true, |fits, (value, key)| fits & key.append(bits(value), N))
+    }
+    let data = array.to_data();
+    let values = data.buffers().first().ok_or_else(wrong)?;
+    let start = data.offset() * width;
+    let values = values.get(start..start + keys.len() * width).ok_or_else(wrong)?;
+    Ok(match (width, data.nulls()) {
+        (1, None) => append::<1>(values, keys, |value| value[0].into()),
+        (2, None) => append::<2>(values, keys, |value| u16::from_le_bytes(*value).into()),
+        (4, None) => append::<4>(values, keys, |value| u32::from_le_bytes(*value).into()),
+        (8, None) => append::<8>(values, keys, |value| u64::from_le_bytes(*value).into()),
+        (_, nulls) => keys.iter_mut().enumerate().fold(true, |fits, (row, key)| {
+            // All NULLs are one key, whatever lies there.
+            let is_valid = nulls.is_none_or(|nulls| nulls.is_valid(row));
+            let value = if is_valid { ShortKey::at(values, row * width, width) } else { ShortKey::default() };
+            fits & !value.is_long() & key.append(value.bits(), width)
+        }),
+    })
+}
+
+fn append_strings(strings: &BinaryArray, keys: &mut [ShortKey]) -> bool {
+    let (bytes, offsets, nulls) = (strings.value_data(), strings.value_offsets(), strings.nulls());
+    keys.iter_mut().zip(offsets.windows(2)).enumerate().all(|(row, (key, ends))| {
+        let is_valid = nulls.is_none_or(|nulls| nulls.is_valid(row));
+        let length = if is_valid { (ends[1] - ends[0]) as usize } else { 0 };
+        let string = ShortKey::at(bytes, ends[0] as usize, length);
+        !string.is_long() && length < ShortKey::BYTES_MAX && key.append(string.bits() << 8 | length as u128, 1 + length)
+    })
 }
 
 fn put_strings(strings: &BinaryArray, places: &mut [usize], bytes: &mut [u8]) -> Result<()> {
@@ -308,6 +375,16 @@ mod tests {
                 assert_eq!(column.data_type(), other.data_type());
                 (0..rows.len()).for_each(|row| assert_eq!(column.value(row), other.value(row)));
             }
+            let mut short = Vec::new();
+            assert!(!format.short_keys(&keys, rows.len(), &mut short).unwrap());
+            for few in [&keys[2..3], &keys[4..5], &keys[5..6], &keys[2..4], &keys[3..4]] {
+                let types: Vec<DataType> = few.iter().map(|key| key.data_type().clone()).collect();
+                let format = RowFormat::of(&types).unwrap();
+                format.encode(few, rows.len(), &mut encoded).unwrap();
+                assert!(format.short_keys(few, rows.len(), &mut short).unwrap());
+                (0..rows.len()).for_each(|row| assert_eq!(short[row], ShortKey::of(encoded.row(row))));
+            }
+            format.encode(&keys, rows.len(), &mut encoded).unwrap();
             if rows.len() == 4 {
                 assert_eq!(encoded.row(0), encoded.row(3));
                 assert_ne!(encoded.row(0), encoded.row(1));

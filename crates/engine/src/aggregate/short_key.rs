@@ -44,6 +44,54 @@ impl ShortKey {
         Self { low, high: high | (length as u64) << LENGTH_SHIFT }
     }
 
+    /// The key that lies at a place of some bytes. What follows a short one is read with it, and masked: that takes no branch that goes by the
+    /// length.
+    #[inline]
+    pub(super) fn at(bytes: &[u8], start: usize, length: usize) -> Self {
+        if length > Self::BYTES_MAX {
+            return Self::LONG;
+        }
+        match bytes.get(start..).and_then(|rest| rest.first_chunk::<16>()) {
+            Some(first) => Self::of_bits(u128::from_le_bytes(*first) & ((1 << (8 * length)) - 1), length),
+            None => Self::of(bytes.get(start..start + length).unwrap_or_default()),
+        }
+    }
+
+    /// A key of so many bytes, the first one lowest.
+    #[inline]
+    fn of_bits(bits: u128, length: usize) -> Self {
+        Self { low: bits as u64, high: (bits >> 64) as u64 | (length as u64) << LENGTH_SHIFT }
+    }
+
+    /// The bytes of a short key, the first one lowest.
+    #[inline]
+    pub(super) fn bits(self) -> u128 {
+        u128::from(self.low) | u128::from(self.high & ((1 << LENGTH_SHIFT) - 1)) << 64
+    }
+
+    /// The number of bytes of a short key.
+    #[inline]
+    pub(super) fn length(self) -> usize {
+        (self.high >> LENGTH_SHIFT) as usize
+    }
+
+    /// Appends bytes, the first one lowest, to a short key. Whether it still is one; if not, it is of no use any more.
+    #[inline]
+    pub(super) fn append(&mut self, bits: u128, bytes: usize) -> bool {
+        let length = self.length();
+        if length + bytes > Self::BYTES_MAX {
+            return false;
+        }
+        *self = Self::of_bits(self.bits() | bits << (8 * length), length + bytes);
+        true
+    }
+
+    /// The bytes of a short key, and after them zeros.
+    #[inline]
+    pub(super) fn to_bytes(self) -> [u8; 16] {
+        self.bits().to_le_bytes()
+    }
+
     #[inline]
     pub(super) fn is_long(self) -> bool {
         self.high == u64::MAX
@@ -71,6 +119,18 @@ mod tests {
                 }
                 let short = ShortKey::of(&key);
                 assert_eq!(short.is_long(), length > ShortKey::BYTES_MAX);
+                for (before, after) in [(0, 0), (3, 2), (1, 40)] {
+                    let around = [&vec![7; before][..], &key, &vec![9; after]].concat();
+                    assert_eq!(ShortKey::at(&around, before, length), short);
+                }
+                if !short.is_long() {
+                    assert_eq!(short.to_bytes()[..short.length()], key);
+                    let (first, second) = key.split_at(length / 3);
+                    let mut appended = ShortKey::of(first);
+                    assert!(appended.append(ShortKey::of(second).bits(), second.len()));
+                    assert_eq!(appended, short);
+                    assert!(!appended.append(0, 16 - length));
+                }
                 if !short.is_long() {
                     assert!(
                         known.insert((short.low, short.high), key.clone()).is_none_or(|other| other == key),

@@ -10,6 +10,7 @@ use squall_functions::{Accumulator, GroupIds};
 use squall_planner::{AggregateCall, Expression, KeySets};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 
+use super::few_groups::FewGroups;
 use super::groups::Groups;
 use super::key_table::KeyKind;
 use super::merge::Merge;
@@ -53,6 +54,8 @@ pub(crate) struct AggregateSink {
     merge: Arc<Mutex<Merge>>,
     /// `None` where groups stay in memory: there are few, or one.
     spilling: Option<Arc<Spilling>>,
+    /// Where any few groups do.
+    few: Option<Arc<FewGroups>>,
 }
 
 impl AggregateSink {
@@ -61,8 +64,9 @@ impl AggregateSink {
         context: Arc<QueryContext>,
         merge: Arc<Mutex<Merge>>,
         spilling: Option<Arc<Spilling>>,
+        few: Option<Arc<FewGroups>>,
     ) -> Self {
-        Self { grouping, context, merge, spilling }
+        Self { grouping, context, merge, spilling, few }
     }
 }
 
@@ -71,6 +75,7 @@ impl Sink for AggregateSink {
         let settings = &self.context.settings;
         let groups_max = settings.max_rows_to_group_by;
         let mut local = AggregateLocal::new(self.grouping.clone(), self.spilling.clone(), groups_max)?;
+        local.few = self.few.clone();
         local.overflow = match &*settings.group_by_overflow_mode {
             "break" => Overflow::Break,
             "any" => Overflow::KeepGroups,
@@ -141,6 +146,8 @@ pub(crate) struct AggregateLocal {
     counts_left_out: bool,
     /// The first groups, which are all that count, where others are left out.
     kept: Option<usize>,
+    /// Where any few groups do.
+    few: Option<Arc<FewGroups>>,
     is_full: bool,
     /// Rows of this table.
     rows: usize,
@@ -164,6 +171,7 @@ impl AggregateLocal {
             overflow: Overflow::Throw,
             counts_left_out: false,
             kept: None,
+            few: None,
             is_full: false,
             rows: 0,
             lists: 0,
@@ -183,6 +191,17 @@ impl AggregateLocal {
         let Some(kept) = self.kept.filter(|kept| self.groups.len() > *kept) else { return Ok(()) };
         let kept: Vec<u32> = (0..kept as u32).collect();
         self.groups.table = self.groups.table.part(&kept)?;
+        Ok(())
+    }
+
+    /// Leaves all groups out but the few that the result is to be of, once these are chosen.
+    fn keep_few(&mut self) -> Result<()> {
+        let Some(few) = self.few.as_ref().filter(|_| self.kept.is_none()) else { return Ok(()) };
+        if few.put_first(&mut self.groups, &self.grouping)? {
+            self.kept = Some(few.count);
+            self.keeps_all = true;
+            self.forget_others()?;
+        }
         Ok(())
     }
 
@@ -260,6 +279,7 @@ impl AggregateLocal {
         let mut fresh = Self::new(self.grouping.clone(), self.spilling.clone(), self.groups_max)?;
         std::mem::swap(&mut fresh.totals, &mut self.totals);
         fresh.overflow = self.overflow;
+        fresh.few = self.few.clone();
         fresh.counts_left_out = self.counts_left_out;
         self.forget_others()?;
         // Where most rows are groups of their own, they are looked up once, when they come back.
@@ -352,6 +372,7 @@ impl LocalSink for AggregateLocal {
         if self.kept.is_some_and(|kept| self.groups.table.groups() > 2 * kept + BLOCK_ROWS_MAX) {
             self.forget_others()?;
         }
+        self.keep_few()?;
         self.put_aside_if_many()?;
         self.spill_if_needed()
     }

@@ -387,7 +387,8 @@ impl Unnesting<'_> {
             sets.has_group_without_rows = false;
         }
         let schema = Arc::new(Schema { fields });
-        let plan = Plan::Aggregate(Aggregate { input, keys, aggregates, schema, with_totals: false, sets });
+        let plan =
+            Plan::Aggregate(Aggregate { input, keys, aggregates, schema, with_totals: false, sets, limit: None });
         Ok(self.in_order(plan, width))
     }
 

@@ -129,6 +129,7 @@ impl Counting<'_> {
             schema: Arc::new(Schema { fields }),
             with_totals: false,
             sets: None,
+            limit: None,
         });
         let on_left = Expression::column(width, &DataType::UInt64);
         let all = Expression::column(width + 1, &DataType::UInt64);

@@ -422,7 +422,15 @@ impl<'g> Stage<'g> {
         let schema = Arc::new(Schema { fields });
         self.columns = grouped.iter().chain(aggregates).enumerate().map(|(at, id)| (*id, at)).collect();
         self.then(|input| {
-            Plan::Aggregate(Aggregate { input, keys: key_expressions, aggregates: calls, schema, with_totals, sets })
+            Plan::Aggregate(Aggregate {
+                input,
+                keys: key_expressions,
+                aggregates: calls,
+                schema,
+                with_totals,
+                sets,
+                limit: None,
+            })
         });
         Ok(())
     }
@@ -472,7 +480,15 @@ impl<'g> Stage<'g> {
         self.columns.values_mut().filter(|at| **at >= first).for_each(|at| *at += added);
         let schema = Arc::new(Schema { fields });
         self.then(|input| {
-            Plan::Aggregate(Aggregate { input, keys: by, aggregates: merges, schema, with_totals: true, sets: None })
+            Plan::Aggregate(Aggregate {
+                input,
+                keys: by,
+                aggregates: merges,
+                schema,
+                with_totals: true,
+                sets: None,
+                limit: None,
+            })
         });
         Ok(())
     }

@@ -74,5 +74,13 @@ fn is_ordered(plan: &Plan) -> bool {
 fn group_by_all(input: Box<Plan>) -> Plan {
     let schema = input.schema().clone();
     let keys = schema.types().enumerate().map(|(at, data_type)| crate::Expression::column(at, data_type)).collect();
-    Plan::Aggregate(Aggregate { input, keys, aggregates: Vec::new(), schema, with_totals: false, sets: None })
+    Plan::Aggregate(Aggregate {
+        input,
+        keys,
+        aggregates: Vec::new(),
+        schema,
+        with_totals: false,
+        sets: None,
+        limit: None,
+    })
 }

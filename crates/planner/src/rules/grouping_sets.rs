@@ -119,6 +119,7 @@ fn in_steps(
         schema: Arc::new(Schema { fields: fields.clone() }),
         with_totals: false,
         sets: None,
+        limit: None,
     });
     fields.extend(repeated.fields.get(number).cloned());
     Aggregate {
@@ -133,5 +134,6 @@ fn in_steps(
         schema: aggregate.schema.clone(),
         with_totals: false,
         sets: aggregate.sets,
+        limit: None,
     }
 }

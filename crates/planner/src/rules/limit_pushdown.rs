@@ -1,14 +1,16 @@
-//! What a LIMIT says of the steps below: a sort under it need only keep its first rows, a scan need not read on, and below LIMIT 0
-//! nothing need be computed. The LIMIT itself stays where it is.
+//! What a LIMIT says of the steps below: a sort under it need only keep its first rows, an aggregation any few groups, a scan need not
+//! read on, and below LIMIT 0 nothing need be computed. The LIMIT itself stays where it is.
 
 use crate::plan::{JoinKind, JoinStrictness, Plan, Scan};
 
-pub(super) fn apply(plan: &mut Plan) {
-    push(plan, None);
+/// `counts_all`: all groups must be made that there are.
+pub(super) fn apply(plan: &mut Plan, counts_all: bool) {
+    push(plan, None, counts_all);
 }
 
 /// `wanted`: how many first rows the steps above look at.
-fn push(plan: &mut Plan, wanted: Option<u64>) {
+fn push(plan: &mut Plan, wanted: Option<u64>, counts_all: bool) {
+    let push = |plan: &mut Plan, wanted: Option<u64>| push(plan, wanted, counts_all);
     match plan {
         Plan::Limit { input, offset, limit, ties } => {
             let own = match (*limit, &*ties) {
@@ -45,7 +47,11 @@ fn push(plan: &mut Plan, wanted: Option<u64>) {
         | Plan::Distinct { input }
         | Plan::LimitBy { input, .. }
         | Plan::ArrayJoin { input, .. } => push(input, None),
-        Plan::Aggregate(aggregate) => push(&mut aggregate.input, None),
+        Plan::Aggregate(aggregate) => {
+            // Totals are of all rows, and the sets of keys have one group that nobody may leave out.
+            aggregate.limit = wanted.filter(|_| !counts_all && !aggregate.with_totals && aggregate.sets.is_none());
+            push(&mut aggregate.input, None);
+        }
         Plan::Window(window) => push(&mut window.input, None),
         Plan::Fill(fill) => push(&mut fill.input, None),
         Plan::Join(join) => {

@@ -111,7 +111,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     if settings.optimize_trivial_count_query {
         trivial_count::apply(&mut plan)?;
     }
-    limit_pushdown::apply(&mut plan);
+    limit_pushdown::apply(&mut plan, settings.exact_rows_before_limit);
     group_limit::apply(&mut plan);
     typed_constants::apply(&mut plan, &context.functions)?;
     Ok(plan)

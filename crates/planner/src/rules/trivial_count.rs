@@ -8,7 +8,8 @@ use crate::plan::{Aggregate, AggregateCall, Plan, Scan};
 
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
     plan.try_for_each_input(apply)?;
-    let Plan::Aggregate(Aggregate { input, keys, aggregates, schema, with_totals: false, sets: None }) = plan else {
+    let Plan::Aggregate(Aggregate { input, keys, aggregates, schema, with_totals: false, sets: None, .. }) = plan
+    else {
         return Ok(());
     };
     if !keys.is_empty() || aggregates.is_empty() || !aggregates.iter().all(AggregateCall::counts_rows) {
