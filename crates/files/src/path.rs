@@ -100,7 +100,7 @@ impl Reach {
     ///
     /// # Errors
     /// `DATABASE_ACCESS_DENIED` where it leads elsewhere, `FILE_DOESNT_EXIST`, `CANNOT_OPEN_FILE`.
-    pub(crate) fn existing(&self, path: &str) -> Result<PathBuf> {
+    pub fn existing(&self, path: &str) -> Result<PathBuf> {
         let path = self.path(path)?;
         if self.look(&path)?.is_none() {
             return Err(Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{} is a folder", path.display())));

@@ -199,6 +199,19 @@ macro_rules! named_like {
     };
 }
 
+/// A program that a query runs.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Its name in the folder of programs, and its arguments behind blanks.
+    pub command: String,
+    /// The format of what it reads and prints.
+    pub format: String,
+    /// The columns that it prints.
+    pub structure: String,
+    /// How it is run: settings of the engine `Executable` with their values as text.
+    pub settings: Vec<(Arc<str>, Arc<str>)>,
+}
+
 /// Rows that come from a source: a dictionary's. Whoever uses it first has the source read.
 pub trait LoadedByQuery: Send + Sync {
     /// Whether the rows must be loaded before they are used.
@@ -402,6 +415,14 @@ pub trait Catalog: Send + Sync {
     /// `NOT_IMPLEMENTED` where nothing can be run.
     fn repeated(&self, _plan: Plan) -> Result<Arc<dyn TableMetadata>> {
         Err(Error::not_implemented("Table function loop here"))
+    }
+
+    /// A table of what a program prints that is given the rows of plans.
+    ///
+    /// # Errors
+    /// `ACCESS_DENIED`; what is wrong with how it is to be run; `NOT_IMPLEMENTED` where nothing can be.
+    fn executable(&self, _program: &Program, _inputs: Vec<Plan>) -> Result<Arc<dyn TableMetadata>> {
+        Err(Error::not_implemented("Table function executable here"))
     }
 
     /// The table that a table function with constant arguments makes: `numbers(10)`. Where it must wait for something it asks whether

@@ -130,18 +130,35 @@ impl TableDefinition {
         match &*self.engine {
             "Merge" | "Buffer" => Some(format!("merge({})", arguments().take(2).collect::<Vec<_>>().join(", "))),
             "SQLite" => Some(format!("sqlite({})", arguments().collect::<Vec<_>>().join(", "))),
+            "Executable" => {
+                let structure = self.structure();
+                let program = arguments().take(2).chain([structure.as_str()]).chain(arguments().skip(2));
+                let mut program: Vec<String> = program.map(str::to_owned).collect();
+                if !self.settings.is_empty() {
+                    let setting =
+                        |(name, value): &(Arc<str>, Arc<str>)| format!("{name} = {}", Value::string(&**value));
+                    let settings: Vec<String> = self.settings.iter().map(setting).collect();
+                    program.push(format!("SETTINGS {}", settings.join(", ")));
+                }
+                Some(format!("executable({})", program.join(", ")))
+            }
             "GenerateRandom" => {
-                let column = |column: &ColumnDescription| {
-                    let name = text::expression(&ast::Expression::identifier(column.name.to_string()));
-                    format!("{name} {}", column.data_type)
-                };
-                let structure: Vec<String> = self.columns.iter().map(column).collect();
-                let structure = Value::string(structure.join(", ")).to_string();
+                let structure = self.structure();
                 let arguments: Vec<&str> = std::iter::once(structure.as_str()).chain(arguments()).collect();
                 Some(format!("generateRandom({})", arguments.join(", ")))
             }
             _ => None,
         }
+    }
+
+    /// The columns as a string of SQL that a table function takes for its structure.
+    fn structure(&self) -> String {
+        let column = |column: &ColumnDescription| {
+            let name = text::expression(&ast::Expression::identifier(column.name.to_string()));
+            format!("{name} {}", column.data_type)
+        };
+        let structure: Vec<String> = self.columns.iter().map(column).collect();
+        Value::string(structure.join(", ")).to_string()
     }
 
     /// The names of the columns that the place of a row depends on: those of all keys, and those that the engine's arguments name.

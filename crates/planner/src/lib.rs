@@ -32,8 +32,8 @@ pub use alteration::{Alteration, names_column};
 pub use analyzer::{MEMBERSHIPS, analyze_query, headers_of, remote_call};
 pub use bind::bind_expression;
 pub use catalog::{
-    Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, RemoteCall, RemoteRows, RemoteServers,
-    RemoteTarget, TableMetadata,
+    Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, Program, RemoteCall, RemoteRows,
+    RemoteServers, RemoteTarget, TableMetadata,
 };
 pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
 pub use context::{PlannerContext, SubqueryRunner};

@@ -133,7 +133,7 @@ impl Scope<'_> {
     }
 
     /// The plan of a subquery that is a table.
-    fn plan_table(&self, query: &ast::Query) -> Result<Plan> {
+    pub(super) fn plan_table(&self, query: &ast::Query) -> Result<Plan> {
         self.analyzer.nested(|| self.analyzer.plan_body(&query.body, Some(self)))
     }
 
@@ -259,6 +259,7 @@ impl Scope<'_> {
             "values" | "sqlstandardvalues" => return self.values(&function.arguments),
             "merge" => return self.merge(&function.arguments, None),
             "loop" => return self.repeated(&function.arguments),
+            "executable" => return self.executable(function),
             "viewexplain" => return self.view_explain(&function.arguments),
             "view" => {
                 if let [ast::Expression { kind: ast::ExpressionKind::Subquery(query), .. }] = &function.arguments[..] {

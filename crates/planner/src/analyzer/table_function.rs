@@ -11,8 +11,9 @@ use super::from::{whole, whole_with_hidden};
 use super::scope::Scope;
 use super::source::Source;
 use super::{Analyzer, text};
-use crate::catalog::{RemoteCall, RemoteServers, RemoteTarget};
+use crate::catalog::{Program, RemoteCall, RemoteServers, RemoteTarget};
 use crate::context::PlannerContext;
+use crate::create::plan_setting;
 use crate::expression::Expression;
 use crate::plan::Plan;
 
@@ -175,6 +176,34 @@ impl Scope<'_> {
         let context = self.analyzer.context;
         let plan = crate::rules::optimize(whole(source), context)?;
         Ok(Source::table(context.catalog.repeated(plan)?).named(None, None))
+    }
+
+    /// `executable(program, format, structure[, (query)][, SETTINGS …])`: what a program prints that is given the query's rows.
+    ///
+    /// # Errors
+    /// Those of the query; what is wrong with the arguments.
+    pub(super) fn executable(&mut self, function: &ast::Function) -> Result<Source> {
+        let [command, format, structure, queries @ ..] = &function.arguments[..] else {
+            let message = "Table function 'executable' requires minimum 3 arguments: script_name, format, structure, [input_query...]";
+            return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
+        };
+        let program = Program {
+            command: self.name_argument(command)?,
+            format: self.name_argument(format)?,
+            structure: self.name_argument(structure)?,
+            settings: function.settings.iter().map(plan_setting).collect::<Result<_>>()?,
+        };
+        let context = self.analyzer.context;
+        let mut inputs = Vec::with_capacity(queries.len());
+        for query in queries {
+            let ExpressionKind::Subquery(query) = &query.kind else {
+                let message =
+                    format!("Table function 'executable' argument is invalid input query {}", text::expression(query));
+                return Err(Error::new(ErrorCode::UNSUPPORTED_METHOD, message));
+            };
+            inputs.push(crate::rules::optimize(self.plan_table(query)?, context)?);
+        }
+        Ok(Source::table(context.catalog.executable(&program, inputs)?).named(None, None))
     }
 
     /// The rows of a table of servers: those of other servers beside the table itself, once for each shard that is this server's own.

@@ -320,7 +320,7 @@ const GROUPS: &[Group] = &[
         verdict: |_| Harmless("of functions whose use is refused"),
         names: &[
             "allow_experimental_executable_udf_drivers", "allow_experimental_webassembly_udf",
-            "builtin_dictionaries_reload_interval", "user_defined_path", "user_scripts_path", "webassembly_udf_engine",
+            "builtin_dictionaries_reload_interval", "user_defined_path", "webassembly_udf_engine",
         ],
     },
     Group {

@@ -292,6 +292,7 @@ impl Config {
         for (setting, folder) in [
             (&mut server.tmp_path, "tmp"),
             (&mut server.user_files_path, "user_files"),
+            (&mut server.user_scripts_path, "user_scripts"),
             (&mut server.format_schema_path, "format_schemas"),
         ] {
             if setting.trim().is_empty() {

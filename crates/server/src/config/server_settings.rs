@@ -165,6 +165,7 @@ server_settings! {
     tmp_path: String as "String" = "", No, "The folder of temporary data; `tmp/` in `path` where it is empty.";
     dictionaries_lazy_load: bool as "Bool" = "1", No, "Whether dictionaries are loaded when they are first asked for; otherwise those of configuration files are loaded when the server starts.";
     user_files_path: String as "String" = "", No, "The folder that the table function file() reads; `user_files/` in `path` where it is empty.";
+    user_scripts_path: String as "String" = "", No, "The folder of the programs that the table function executable() runs; `user_scripts/` in `path` where it is empty.";
     format_schema_path: String as "String" = "", No, "The folder of schemas of input formats; `format_schemas/` in `path` where it is empty.";
     http_port: u64 as "UInt64" = "0", No, "The port of the HTTP interface; 0 is none.";
     https_port: u64 as "UInt64" = "0", No, "The port of the HTTP interface under TLS; 0 is none.";

@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use squall_planner::{
     Catalog, ColumnDescription, Constraint, DefaultKind, Expression, JoinKind, JoinStrictness, LoadedByQuery,
-    MaterializedView, Plan, Projected, Projection, QueryUses, RemoteCall, RemoteRows, RemoteServers, SubqueryRunner,
-    TableDefinition, TableMetadata, Used,
+    MaterializedView, Plan, Program, Projected, Projection, QueryUses, RemoteCall, RemoteRows, RemoteServers,
+    SubqueryRunner, TableDefinition, TableMetadata, Used,
 };
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
 use squall_types::{Error, ErrorCode, Result, Value};
 
 use super::cascade::session_of_view;
+use super::executable::ExecutableTable;
 use super::input::no_input;
 use super::kept_plan::is_made_up;
 use super::loop_table::LoopTable;
@@ -382,6 +383,13 @@ impl Catalog for QueryCatalog<'_> {
     fn repeated(&self, plan: Plan) -> Result<Arc<dyn TableMetadata>> {
         self.note_moment();
         Ok(Arc::new(TableHandle(Arc::new(LoopTable::new(self.session, plan)))))
+    }
+
+    fn executable(&self, program: &Program, inputs: Vec<Plan>) -> Result<Arc<dyn TableMetadata>> {
+        self.note_moment();
+        self.session.access.check(Privilege::CreateTemporaryTable, &[])?;
+        self.check_dictionary_source("executable", false)?;
+        Ok(Arc::new(TableHandle(Arc::new(ExecutableTable::new(self.session, program, inputs)?))))
     }
 
     fn table_function(

@@ -12,7 +12,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::statement::{identifier, refuse_cluster, stored_table_name, temporary_table_name};
 use super::system_command::run_blocking;
-use super::{Answer, insert, planning, show};
+use super::{Answer, executable, insert, planning, show};
 use crate::access::{Privilege, Target};
 use crate::refresh::check_strategy;
 use crate::session::Session;
@@ -110,8 +110,10 @@ pub(super) async fn table(
         session.access.check_target_source(Privilege::File)?;
         squall_formats::check_format(&format)?;
     }
-    if &*definition.engine == "SQLite" {
-        session.access.check_source(Privilege::Sqlite)?;
+    match &*definition.engine {
+        "SQLite" => session.access.check_source(Privilege::Sqlite)?,
+        "Executable" => executable::check_settings(&definition.settings)?,
+        _ => {}
     }
     let cloned;
     let fill = match &statement.source {

@@ -17,6 +17,7 @@ mod describe;
 mod dictionary;
 mod drop;
 mod drop_limit;
+mod executable;
 mod execute_as;
 mod explain;
 mod extremes;

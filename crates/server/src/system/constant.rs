@@ -198,6 +198,7 @@ fn table_engines() -> Arc<dyn Table> {
         ("CoalescingMergeTree", true),
         ("CollapsingMergeTree", true),
         ("Dictionary", false),
+        ("Executable", true),
         ("File", true),
         ("GenerateRandom", false),
         ("Join", true),

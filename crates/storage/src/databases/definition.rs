@@ -20,7 +20,7 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
     }
     match &*engine {
         "Memory" | "Null" | "Join" | "Dictionary" | "TinyLog" | "Log" | "StripeLog" | "Set" | "Merge" | "Buffer"
-        | "GenerateRandom" | "File" | "SQLite" => {
+        | "GenerateRandom" | "File" | "SQLite" | "Executable" => {
             match &*engine {
                 "Join" => drop(JoinDefinition::new(&definition)?),
                 "Dictionary"
@@ -33,6 +33,13 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
                 }
                 "Dictionary" | "GenerateRandom" => {}
                 "SQLite" if definition.engine_arguments.len() == 2 => {}
+                "Executable" if definition.engine_arguments.len() >= 2 => {}
+                "Executable" => {
+                    return Err(Error::new(
+                        ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                        "StorageExecutable requires minimum 2 arguments: script_name, format, [input_query...]",
+                    ));
+                }
                 "SQLite" => {
                     return Err(Error::new(
                         ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
@@ -98,7 +105,6 @@ pub(super) fn unknown_engine(engine: &str) -> Error {
         "URL",
         "Kafka",
         "S3",
-        "Executable",
         "ExecutablePool",
         "KeeperMap",
         "EmbeddedRocksDB",

@@ -207,7 +207,7 @@ impl Engine {
                 let view = Arc::new(MaterializedView::of(definition)?);
                 Ok(Self::MaterializedView(stored, view))
             }
-            "Merge" | "Buffer" | "GenerateRandom" | "SQLite" => {
+            "Merge" | "Buffer" | "GenerateRandom" | "SQLite" | "Executable" => {
                 let function = definition.function_of_engine().unwrap_or_default();
                 let function = parse_table_function(&function)?;
                 Ok(Self::Function(stored, function))
