@@ -15,7 +15,7 @@ use squall_types::memory::reserve;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, grow};
 
 use super::arena::Arena;
-use super::key_table::{KeyTable, downcast_table, partition_of};
+use super::key_table::{KeyTable, NO_GROUP, downcast_table, partition_of};
 use super::row_key::{EncodedRows, RowFormat};
 use super::short_key::ShortKey;
 use super::slots::{Slot, Slots};
@@ -91,6 +91,8 @@ pub(crate) struct BytesTable {
     encoded: EncodedRows,
     /// Rows are groups, and there are no slots.
     is_list: bool,
+    /// Keys that are not there make no groups.
+    is_closed: bool,
 }
 
 /// What lookups need to know of the keys of some rows.
@@ -164,6 +166,7 @@ impl BytesTable {
             rows: RowKeys::default(),
             encoded: EncodedRows::default(),
             is_list: false,
+            is_closed: false,
         }
     }
 
@@ -289,6 +292,10 @@ impl BytesTable {
                 let is_key = |slot: &TagSlot| slot.tag == tag && self.keys.get(slot.group as usize - 1) == bytes;
                 match self.slots.find(*hash, is_key) {
                     Ok(slot) => slot.group,
+                    Err(_) if self.is_closed => {
+                        ids.push(NO_GROUP);
+                        continue;
+                    }
                     Err(place) => {
                         let group = self.add_group(bytes, *hash)?;
                         self.slots.take(*hash, place, TagSlot { tag, group });
@@ -300,6 +307,10 @@ impl BytesTable {
                 self.short_slots.make_room(*hash, |slot| slot.key.hash())?;
                 match self.short_slots.find(*hash, |slot| slot.key == *short) {
                     Ok(slot) => slot.group,
+                    Err(_) if self.is_closed => {
+                        ids.push(NO_GROUP);
+                        continue;
+                    }
                     Err(place) => {
                         let group = self.add_group(&short.to_bytes()[..short.length()], *hash)?;
                         self.short_slots.take(*hash, place, ShortSlot { key: *short, group });
@@ -417,6 +428,11 @@ impl KeyTable for BytesTable {
 
     fn stop_lookups(&mut self) -> bool {
         self.is_list = true;
+        true
+    }
+
+    fn close(&mut self) -> bool {
+        self.is_closed = true;
         true
     }
 

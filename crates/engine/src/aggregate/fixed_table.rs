@@ -15,7 +15,7 @@ use squall_types::memory::reserve;
 use squall_types::packed_hash::{hash_packed, hash_packed_wide};
 use squall_types::{Column, DataType, Error, Physical, Result, grow};
 
-use super::key_table::{KeyTable, downcast_table, partition_of};
+use super::key_table::{KeyTable, NO_GROUP, downcast_table, partition_of};
 use super::slots::{Slot, Slots};
 
 /// How many rows ahead a slot is prefetched.
@@ -90,11 +90,20 @@ pub(crate) struct FixedTable<K> {
     packed: Vec<K>,
     /// Rows are groups, and there are no slots.
     is_list: bool,
+    /// Keys that are not there make no groups.
+    is_closed: bool,
 }
 
 impl<K: Packed> FixedTable<K> {
     pub(crate) fn new(types: &[DataType]) -> Self {
-        Self { types: types.into(), slots: Slots::new(), keys: Vec::new(), packed: Vec::new(), is_list: false }
+        Self {
+            types: types.into(),
+            slots: Slots::new(),
+            keys: Vec::new(),
+            packed: Vec::new(),
+            is_list: false,
+            is_closed: false,
+        }
     }
 
     /// Makes slots for `groups` groups.
@@ -123,6 +132,10 @@ impl<K: Packed> FixedTable<K> {
             }
             let group = match self.slots.find(hash, |slot| slot.key == *key) {
                 Ok(slot) => slot.group,
+                Err(_) if self.is_closed => {
+                    ids.push(NO_GROUP);
+                    continue;
+                }
                 Err(place) => {
                     grow(&mut self.keys, 1)?;
                     self.keys.push(*key);
@@ -163,6 +176,11 @@ impl<K: Packed> KeyTable for FixedTable<K> {
         true
     }
 
+    fn close(&mut self) -> bool {
+        self.is_closed = true;
+        true
+    }
+
     fn can_be_cut(&self) -> bool {
         true
     }
@@ -182,7 +200,7 @@ impl<K: Packed> KeyTable for FixedTable<K> {
         reserve(groups.len() * size_of::<K>())?;
         let keys = groups.iter().map(|group| self.keys[*group as usize]).collect();
         let (slots, packed) = (Slots::new(), Vec::new());
-        Ok(Box::new(Self { types: self.types.clone(), slots, keys, packed, is_list: false }))
+        Ok(Box::new(Self { types: self.types.clone(), slots, keys, packed, is_list: false, is_closed: false }))
     }
 
     fn merge(&mut self, other: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()> {

@@ -14,6 +14,9 @@ use super::dictionary_table::DictionaryTable;
 use super::direct_table::{DirectTable, SingleTable};
 use super::fixed_table::{FixedTable, packed_width};
 
+/// The group of rows that belong to none.
+pub(crate) const NO_GROUP: u32 = u32::MAX;
+
 /// The groups of one worker, or of one partition.
 pub(crate) trait KeyTable: Send + Sync + Any {
     /// The group of each row. `keys` are not constants. `scratch` may hold the result.
@@ -30,6 +33,11 @@ pub(crate) trait KeyTable: Send + Sync + Any {
     /// From now on every row is a group of its own, which nobody looks up: for groups that are on their way to the disk, and are looked up
     /// when they come from there. Whether the table can do so.
     fn stop_lookups(&mut self) -> bool {
+        false
+    }
+
+    /// From now on a key that is not there makes no group: its row gets the number [`NO_GROUP`]. Whether the table can do so.
+    fn close(&mut self) -> bool {
         false
     }
 

@@ -123,8 +123,13 @@ impl RowFormat {
     /// `MEMORY_LIMIT_EXCEEDED`.
     pub(super) fn short_keys(&self, keys: &[Column], rows: usize, short: &mut Vec<ShortKey>) -> Result<bool> {
         let strings = self.columns.iter().filter(|column| column.width.is_none()).count();
-        if self.least_bytes + strings > ShortKey::BYTES_MAX {
-            return Ok(false);
+        let Some(room) = ShortKey::BYTES_MAX.checked_sub(self.least_bytes + strings) else { return Ok(false) };
+        // The longest strings tell soonest that some keys are not short.
+        for strings in keys.iter().filter_map(|key| key.array().as_binary_opt::<i32>()) {
+            let lengths = strings.value_offsets().windows(2).map(|ends| ends[1] - ends[0]);
+            if lengths.max().is_some_and(|longest| longest as usize > room) {
+                return Ok(false);
+            }
         }
         reserve(rows * size_of::<ShortKey>())?;
         short.clear();

@@ -148,6 +148,8 @@ pub(crate) struct AggregateLocal {
     kept: Option<usize>,
     /// Where any few groups do.
     few: Option<Arc<FewGroups>>,
+    /// Whether the table makes no more groups.
+    is_closed: bool,
     is_full: bool,
     /// Rows of this table.
     rows: usize,
@@ -172,6 +174,7 @@ impl AggregateLocal {
             counts_left_out: false,
             kept: None,
             few: None,
+            is_closed: false,
             is_full: false,
             rows: 0,
             lists: 0,
@@ -201,6 +204,7 @@ impl AggregateLocal {
             self.kept = Some(few.count);
             self.keeps_all = true;
             self.forget_others()?;
+            self.is_closed = self.groups.table.close();
         }
         Ok(())
     }
@@ -318,7 +322,7 @@ impl LocalSink for AggregateLocal {
                 }
             }
         }
-        let of_kept = match (self.kept.filter(|kept| *kept < groups), ids) {
+        let of_kept = match (self.kept.filter(|kept| *kept < groups || self.is_closed), ids) {
             (Some(kept), GroupIds::Each(ids)) => {
                 let is_kept = BooleanBuffer::collect_bool(rows, |row| (ids[row] as usize) < kept);
                 let ids: Vec<u32> = ids.iter().copied().filter(|id| (*id as usize) < kept).collect();
@@ -326,6 +330,9 @@ impl LocalSink for AggregateLocal {
             }
             _ => None,
         };
+        if self.totals.is_empty() && of_kept.as_ref().is_some_and(|(_, ids, _)| ids.is_empty()) {
+            return self.spill_if_needed();
+        }
         // Of the rows that come once for each set of keys, those of one set count.
         let of_totals = match self.grouping.sets.filter(|_| !self.totals.is_empty()) {
             Some(sets) => {

@@ -17,10 +17,36 @@ const MASKS: [u64; BEGINNING_BYTES + 1] = {
 };
 
 /// The first eight bytes of a string, the first one lowest; what a shorter one lacks counts as zeros.
+#[inline]
 pub(super) fn beginning(string: &[u8]) -> u64 {
-    match string.first_chunk::<BEGINNING_BYTES>() {
-        Some(first) => u64::from_le_bytes(*first),
-        None => string.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    let length = string.len();
+    match (string, string.first_chunk::<BEGINNING_BYTES>(), string.first_chunk::<4>(), string.last_chunk::<4>()) {
+        (_, Some(first), ..) => u64::from_le_bytes(*first),
+        // The last bytes overlap the first ones; bits that are set twice are the same.
+        (_, None, Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (length - 4))
+        }
+        ([first, .., last], ..) => {
+            let middle = u64::from(string[length / 2]) << (8 * (length / 2));
+            u64::from(*first) | middle | u64::from(*last) << (8 * (length - 1))
+        }
+        ([only], ..) => u64::from(*only),
+        ([], ..) => 0,
+    }
+}
+
+/// Whether strings are equal; few bytes without a call that compares bytes.
+#[inline]
+pub(super) fn are_equal(left: &[u8], right: &[u8]) -> bool {
+    if left.len() != right.len() {
+        return false;
+    }
+    match (left.first_chunk::<8>(), right.first_chunk::<8>(), left.last_chunk::<8>(), right.last_chunk::<8>()) {
+        // The first and the last bytes, which overlap.
+        (Some(first), Some(other_first), Some(last), Some(other_last)) if left.len() <= 16 => {
+            (first == other_first) & (last == other_last)
+        }
+        _ => left == right,
     }
 }
 
@@ -48,7 +74,9 @@ impl Prefix {
             (Some(first), rest) => {
                 let mask = MASKS[self.bytes.len().min(BEGINNING_BYTES)];
                 u64::from_le_bytes(*first) & mask == self.word
-                    && rest.is_none_or(|rest| rest.is_empty() || string[BEGINNING_BYTES..].starts_with(rest))
+                    && rest.is_none_or(|rest| {
+                        string.get(BEGINNING_BYTES..self.bytes.len()).is_some_and(|part| are_equal(part, rest))
+                    })
             }
             (None, _) => string.starts_with(&self.bytes),
         }
@@ -102,6 +130,11 @@ mod tests {
             let found = of_each(&array.slice(sliced, strings.len() - sliced), |found| (found.length, found.word));
             let expected: Vec<_> = strings[sliced..].iter().map(|string| (string.len(), beginning(string))).collect();
             assert_eq!(found, expected);
+        }
+        for length in 0..=12 {
+            let string: Vec<u8> = (1..=length).collect();
+            let bytes: Vec<u8> = string.iter().copied().chain([0; 8]).take(8).collect();
+            assert_eq!(beginning(&string).to_le_bytes(), bytes[..]);
         }
     }
 }

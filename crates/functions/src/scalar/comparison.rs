@@ -9,7 +9,7 @@ use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use squall_types::cast::{CastMode, CastOptions, cast, cast_value};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, exact_value, least_supertype};
 
-use super::beginnings::{self, BEGINNING_BYTES, beginning};
+use super::beginnings::{self, BEGINNING_BYTES, are_equal, beginning};
 use super::kernel::{bytes_column, map2};
 use super::order::row_order;
 use super::sides::is_wide;
@@ -375,7 +375,7 @@ fn strings(comparison: Comparison, left: Strings<'_>, right: Strings<'_>, rows: 
                 let is_alike = (found.length == constant.len()) & (found.word == word);
                 let rest_start = found.start + constant.len() - rest.len();
                 let is_equal =
-                    is_alike && (rest.is_empty() || data.get(rest_start..rest_start + rest.len()) == Some(rest));
+                    is_alike && data.get(rest_start..rest_start + rest.len()).is_some_and(|part| are_equal(part, rest));
                 u8::from(is_equal) ^ wanted ^ 1
             })
         }

@@ -1,10 +1,12 @@
 //! Conversion from and to decimals and integers past 64 bits. A column becomes integers of 128 bits (or 256 where those do not hold
-//! it) or floats first, and the target's numbers are made of these, so that there is one loop for each kind and not for each pair.
+//! it, of 64 where these do) or floats first, and the target's numbers are made of these, so that there is one loop for each kind and
+//! not for each pair.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, UInt8Type};
 use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, PrimitiveArray};
 use arrow_buffer::NullBuffer;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{CastMode, CastOptions, cast_array, no_conversion, refuse_not_finite, unsafe_value};
@@ -20,7 +22,8 @@ pub(super) fn concerns(from: &DataType, to: &DataType) -> bool {
 }
 
 /// Numbers on their way between two types.
-enum Numbers {
+enum Numbers<'a> {
+    Narrow(Cow<'a, [i64]>),
     Small(Vec<i128>),
     /// Modulo 2^256.
     Large(Vec<I256>),
@@ -29,7 +32,7 @@ enum Numbers {
     Floats(Vec<f64>),
 }
 
-fn read(from: &DataType, array: &ArrayRef) -> Result<Numbers> {
+fn read<'a>(from: &DataType, array: &'a ArrayRef) -> Result<Numbers<'a>> {
     reserve(array.len().saturating_mul(16))?;
     Ok(match from {
         DataType::Float32 => Numbers::Floats(
@@ -38,7 +41,12 @@ fn read(from: &DataType, array: &ArrayRef) -> Result<Numbers> {
         DataType::Float64 => Numbers::Floats(array.as_primitive::<Float64Type>().values().to_vec()),
         DataType::UInt256 => Numbers::Unsigned(U256::values(array).into_owned()),
         _ => match_integer!(from, T => {
-            if T::BYTES < 16 || T::BYTES == 16 && T::IS_SIGNED {
+            if T::BYTES == 8 && T::IS_SIGNED {
+                Numbers::Narrow(i64::values(array))
+            } else if T::BYTES < 8 {
+                let values = T::values(array);
+                Numbers::Narrow(values.iter().map(|value| value.small().unwrap_or_default() as i64).collect())
+            } else if T::BYTES < 16 || T::BYTES == 16 && T::IS_SIGNED {
                 Numbers::Small(T::values(array).iter().map(|value| value.small().unwrap_or_default()).collect())
             } else {
                 Numbers::Large(T::values(array).iter().map(|value| value.large()).collect())
@@ -98,6 +106,7 @@ pub(super) fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options:
     checkpoint(8 * array.len())?;
     if let DataType::Bool = to {
         let truths: Vec<u8> = match read(from, array)? {
+            Numbers::Narrow(values) => values.iter().map(|value| u8::from(*value != 0)).collect(),
             Numbers::Small(values) => values.iter().map(|value| u8::from(*value != 0)).collect(),
             Numbers::Large(values) => values.iter().map(|value| u8::from(*value != I256::ZERO)).collect(),
             Numbers::Unsigned(values) => values.iter().map(|value| u8::from(*value != U256::ZERO)).collect(),
@@ -109,6 +118,7 @@ pub(super) fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options:
     match read(from, array)? {
         Numbers::Floats(values) => conversion.of_floats(&values),
         numbers if to.is_float() => conversion.to_floats(&numbers),
+        Numbers::Narrow(values) => conversion.of_narrow(&values),
         Numbers::Small(values) => conversion.of_small(&values),
         Numbers::Large(values) => conversion.of_large(&values),
         Numbers::Unsigned(values) => conversion.of_unsigned(&values),
@@ -201,6 +211,20 @@ impl Conversion<'_> {
         T::array(out, nulls)
     }
 
+    fn of_narrow(&self, values: &[i64]) -> Result<ArrayRef> {
+        let scaling = Scaling::<i64>::new(self.from.scale(), self.to.scale());
+        match_integer!(self.to, T => {
+            if T::BYTES > 8 {
+                // What grows past 64 bits may still fit.
+                return self.of_small(&values.iter().map(|value| i128::from(*value)).collect::<Vec<_>>());
+            }
+            if self.wraps() {
+                return T::array(values.iter().map(|value| T::wrap(i128::from(*value))).collect(), None);
+            }
+            self.collect::<T, i64>(values, |value| scaling.apply(value).and_then(|value| T::fit(i128::from(value))))
+        }, _ => Err(no_conversion(self.from, self.to)))
+    }
+
     fn of_small(&self, values: &[i128]) -> Result<ArrayRef> {
         let scaling = Scaling::<i128>::new(self.from.scale(), self.to.scale());
         match_integer!(self.to, T => {
@@ -276,10 +300,11 @@ impl Conversion<'_> {
         }, _ => Err(no_conversion(self.from, self.to)))
     }
 
-    fn to_floats(&self, numbers: &Numbers) -> Result<ArrayRef> {
+    fn to_floats(&self, numbers: &Numbers<'_>) -> Result<ArrayRef> {
         let divisor = 10f64.powi(self.from.scale().into());
         let scaled = |value: f64| if self.from.is_decimal() { value / divisor } else { value };
         let values: Vec<f64> = match numbers {
+            Numbers::Narrow(values) => values.iter().map(|value| scaled(*value as f64)).collect(),
             Numbers::Small(values) => values.iter().map(|value| scaled(*value as f64)).collect(),
             Numbers::Large(values) => values.iter().map(|value| scaled(value.as_float())).collect(),
             Numbers::Unsigned(values) => values.iter().map(|value| value.as_float()).collect(),

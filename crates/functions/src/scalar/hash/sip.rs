@@ -1,6 +1,8 @@
 //! SipHash-2-4 with a key, of zeros where none is given (Aumasson and Bernstein, *SipHash: a fast short-input PRF*, 2012). ClickHouse's 128 bits are the
 //! state of the 64-bit hash folded into two words, not the published 128-bit variant; that is the reference one.
 
+use crate::scalar::beginnings::beginning;
+
 /// The state before the first byte.
 const BEGIN: [u64; 4] = [0x736F_6D65_7073_6575, 0x646F_7261_6E64_6F6D, 0x6C79_6765_6E65_7261, 0x7465_6462_7974_6573];
 
@@ -40,6 +42,7 @@ impl State {
     }
 
     /// The same under a key.
+    #[inline]
     fn keyed(key: Key, bytes: &[u8], is_wide: bool) -> Self {
         let [v0, v1, v2, v3] = BEGIN;
         let mut state = Self([v0 ^ key.0, v1 ^ key.1, v2 ^ key.0, v3 ^ key.1]);
@@ -48,7 +51,12 @@ impl State {
         }
         let (words, rest) = bytes.as_chunks::<8>();
         words.iter().for_each(|word| state.word(u64::from_le_bytes(*word)));
-        let tail = rest.iter().rev().fold(0, |tail, &byte| tail << 8 | u64::from(byte));
+        // The last eight bytes have the rest and what is before it.
+        let tail = match (rest.len(), bytes.last_chunk::<8>()) {
+            (0, _) => 0,
+            (rest, Some(last)) => u64::from_le_bytes(*last) >> (64 - 8 * rest),
+            (_, None) => beginning(bytes),
+        };
         state.word((bytes.len() as u64) << 56 | tail);
         state
     }
