@@ -21,3 +21,7 @@ SELECT groupArray(k), groupArray(number) FROM (SELECT toDateTime('2024-01-01 00:
 SELECT countIf(has([1, 5, 199999], number)), countIf(has(range(0, 100000, 7), number)), countIf(NOT has(['1', '22', '333'], toString(number))) FROM numbers(200000);
 SELECT count() FROM numbers(200000) WHERE has([3, 4, 5, 4], number);
 SELECT count() FROM numbers(200000) WHERE has([3, 4, 5], number) SETTINGS optimize_rewrite_has_to_in = 0;
+-- Keys of several columns of which some rows have few bytes and others many, in one block.
+SELECT count(), sum(c), sum(cityHash64(s, k, n, c)), max(s) FROM (SELECT if(number % 10 = 0, concat('a rather long key ', toString(number % 700)), if(number % 3 = 0, '', toString(number % 5))) AS s, toUInt16(number % 300) AS k, if(number % 7 = 0, NULL, toUInt8(number % 11)) AS n, count() AS c FROM numbers_mt(300000) GROUP BY s, k, n);
+SELECT s, k, count() AS c FROM (SELECT if(number % 1000 = 0, repeat('x', number % 20), toString(number % 4)) AS s, number % 3 AS k FROM numbers(200000)) GROUP BY s, k ORDER BY c DESC, s, k LIMIT 20;
+SELECT s, t, count() AS c FROM (SELECT if(number % 2 = 0, repeat('y', number % 17), '') AS s, repeat('z', number % 5) AS t FROM numbers(100000)) GROUP BY s, t ORDER BY s, t;

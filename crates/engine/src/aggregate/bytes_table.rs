@@ -93,6 +93,8 @@ pub(crate) struct BytesTable {
     is_list: bool,
     /// Keys that are not there make no groups.
     is_closed: bool,
+    /// Most keys are not short.
+    are_long: bool,
 }
 
 /// What lookups need to know of the keys of some rows.
@@ -117,6 +119,16 @@ impl RowKeys {
         let ends = strings.value_offsets().windows(2).map(|ends| (ends[0] as usize, ends[1] as usize));
         self.short.extend(ends.map(|(start, end)| ShortKey::at(bytes, start, end - start)));
         self.hash(|row| strings.value(row));
+    }
+
+    /// Numbers the keys that are not short; their rows.
+    fn place_long(&mut self) -> UInt32Array {
+        let mut rows = Vec::new();
+        for (row, key) in self.short.iter_mut().enumerate().filter(|(_, key)| key.is_long()) {
+            *key = ShortKey::long_at(rows.len());
+            rows.push(row as u32);
+        }
+        rows.into()
     }
 
     fn hash<'k>(&mut self, key: impl Fn(usize) -> &'k [u8]) {
@@ -167,6 +179,7 @@ impl BytesTable {
             encoded: EncodedRows::default(),
             is_list: false,
             is_closed: false,
+            are_long: false,
         }
     }
 
@@ -397,16 +410,29 @@ impl KeyTable for BytesTable {
                 self.find_or_insert(&known, |row| strings.value(row), scratch, &mut new_rows)?;
             }
             Form::Rows(format) => {
-                if format.short_keys(keys, rows, &mut known.short)? {
-                    known.hash(|_| &[]);
-                    self.find_or_insert(&known, |_| &[], scratch, &mut new_rows)?;
-                } else {
-                    let mut encoded = std::mem::take(&mut self.encoded);
+                let mut encoded = std::mem::take(&mut self.encoded);
+                let long = if self.are_long { rows } else { format.short_keys(keys, rows, &mut known.short)? };
+                if long > rows / 2 {
+                    self.are_long = true;
                     format.encode(keys, rows, &mut encoded)?;
                     known.read(rows, |row| encoded.row(row));
                     self.find_or_insert(&known, |row| encoded.row(row), scratch, &mut new_rows)?;
-                    self.encoded = encoded;
+                } else {
+                    let rows_with_long = known.place_long();
+                    if long > 0 {
+                        let keys = keys.iter().map(|key| key.take(&rows_with_long)).collect::<Result<Vec<_>>>()?;
+                        format.encode(&keys, long, &mut encoded)?;
+                    }
+                    let RowKeys { hashes, short } = &mut known;
+                    hashes.clear();
+                    hashes.extend(short.iter().map(|key| match key.is_long() {
+                        true => hash(encoded.row(key.place())),
+                        false => key.hash(),
+                    }));
+                    let key = |row: usize| encoded.row(known.short[row].place());
+                    self.find_or_insert(&known, key, scratch, &mut new_rows)?;
                 }
+                self.encoded = encoded;
             }
             Form::Columns(_) => {
                 let named = keys.iter().enumerate().map(|(at, key)| (at.to_string(), key.clone()));

@@ -116,20 +116,15 @@ impl RowFormat {
         Ok(())
     }
 
-    /// The rows' bytes as short keys, where all rows have such; whether they have. Keys of few small columns mostly do, and then this takes
-    /// a fraction of [`encode`](Self::encode).
+    /// The rows' bytes as short keys, and how many rows have longer ones. Of few small columns this takes a fraction of
+    /// [`encode`](Self::encode).
     ///
     /// # Errors
     /// `MEMORY_LIMIT_EXCEEDED`.
-    pub(super) fn short_keys(&self, keys: &[Column], rows: usize, short: &mut Vec<ShortKey>) -> Result<bool> {
+    pub(super) fn short_keys(&self, keys: &[Column], rows: usize, short: &mut Vec<ShortKey>) -> Result<usize> {
         let strings = self.columns.iter().filter(|column| column.width.is_none()).count();
-        let Some(room) = ShortKey::BYTES_MAX.checked_sub(self.least_bytes + strings) else { return Ok(false) };
-        // The longest strings tell soonest that some keys are not short.
-        for strings in keys.iter().filter_map(|key| key.array().as_binary_opt::<i32>()) {
-            let lengths = strings.value_offsets().windows(2).map(|ends| ends[1] - ends[0]);
-            if lengths.max().is_some_and(|longest| longest as usize > room) {
-                return Ok(false);
-            }
+        if self.least_bytes + strings > ShortKey::BYTES_MAX {
+            return Ok(rows);
         }
         reserve(rows * size_of::<ShortKey>())?;
         short.clear();
@@ -139,19 +134,14 @@ impl RowFormat {
             if format.data_type.is_nullable() {
                 let nulls = array.nulls();
                 let is_null = |row: usize| u128::from(nulls.is_some_and(|nulls| nulls.is_null(row)));
-                short.iter_mut().enumerate().for_each(|(row, key)| {
-                    key.append(is_null(row), 1);
-                });
+                short.iter_mut().enumerate().for_each(|(row, key)| key.append(is_null(row), 1));
             }
-            let are_short = match format.width {
+            match format.width {
                 Some(width) => append_fixed(array, width, short)?,
                 None => append_strings(key.as_binary()?, short),
-            };
-            if !are_short {
-                return Ok(false);
             }
         }
-        Ok(true)
+        Ok(short.iter().filter(|key| key.is_long()).count())
     }
 
     /// The columns of which rows were made.
@@ -222,36 +212,38 @@ fn put_fixed(array: &dyn Array, width: usize, places: &mut [usize], bytes: &mut 
     Ok(())
 }
 
-fn append_fixed(array: &dyn Array, width: usize, keys: &mut [ShortKey]) -> Result<bool> {
-    fn append<const N: usize>(values: &[u8], keys: &mut [ShortKey], bits: impl Fn(&[u8; N]) -> u128) -> bool {
-        values.as_chunks::<N>().0.iter().zip(keys).fold(true, |fits, (value, key)| fits & key.append(bits(value), N))
+fn append_fixed(array: &dyn Array, width: usize, keys: &mut [ShortKey]) -> Result<()> {
+    fn append<const N: usize>(values: &[u8], keys: &mut [ShortKey], bits: impl Fn(&[u8; N]) -> u128) {
+        values.as_chunks::<N>().0.iter().zip(keys).for_each(|(value, key)| key.append(bits(value), N));
     }
     let data = array.to_data();
     let values = data.buffers().first().ok_or_else(wrong)?;
     let start = data.offset() * width;
     let values = values.get(start..start + keys.len() * width).ok_or_else(wrong)?;
-    Ok(match (width, data.nulls()) {
+    match (width, data.nulls()) {
         (1, None) => append::<1>(values, keys, |value| value[0].into()),
         (2, None) => append::<2>(values, keys, |value| u16::from_le_bytes(*value).into()),
         (4, None) => append::<4>(values, keys, |value| u32::from_le_bytes(*value).into()),
         (8, None) => append::<8>(values, keys, |value| u64::from_le_bytes(*value).into()),
-        (_, nulls) => keys.iter_mut().enumerate().fold(true, |fits, (row, key)| {
+        (_, nulls) => keys.iter_mut().enumerate().for_each(|(row, key)| {
             // All NULLs are one key, whatever lies there.
             let is_valid = nulls.is_none_or(|nulls| nulls.is_valid(row));
             let value = if is_valid { ShortKey::at(values, row * width, width) } else { ShortKey::default() };
-            fits & !value.is_long() & key.append(value.bits(), width)
+            key.append(value.bits(), width);
         }),
-    })
+    }
+    Ok(())
 }
 
-fn append_strings(strings: &BinaryArray, keys: &mut [ShortKey]) -> bool {
+fn append_strings(strings: &BinaryArray, keys: &mut [ShortKey]) {
     let (bytes, offsets, nulls) = (strings.value_data(), strings.value_offsets(), strings.nulls());
-    keys.iter_mut().zip(offsets.windows(2)).enumerate().all(|(row, (key, ends))| {
+    for (row, (key, ends)) in keys.iter_mut().zip(offsets.windows(2)).enumerate() {
         let is_valid = nulls.is_none_or(|nulls| nulls.is_valid(row));
         let length = if is_valid { (ends[1] - ends[0]) as usize } else { 0 };
         let string = ShortKey::at(bytes, ends[0] as usize, length);
-        !string.is_long() && length < ShortKey::BYTES_MAX && key.append(string.bits() << 8 | length as u128, 1 + length)
-    })
+        // What is too long for the key alone is so behind its length.
+        key.append(string.bits() << 8 | length as u128, 1 + length);
+    }
 }
 
 fn put_strings(strings: &BinaryArray, places: &mut [usize], bytes: &mut [u8]) -> Result<()> {
@@ -381,12 +373,13 @@ mod tests {
                 (0..rows.len()).for_each(|row| assert_eq!(column.value(row), other.value(row)));
             }
             let mut short = Vec::new();
-            assert!(!format.short_keys(&keys, rows.len(), &mut short).unwrap());
-            for few in [&keys[2..3], &keys[4..5], &keys[5..6], &keys[2..4], &keys[3..4]] {
+            assert_eq!(format.short_keys(&keys, rows.len(), &mut short).unwrap(), rows.len());
+            for few in [&keys[2..3], &keys[4..5], &keys[5..6], &keys[2..4], &keys[3..4], &keys[0..1], &keys[0..3]] {
                 let types: Vec<DataType> = few.iter().map(|key| key.data_type().clone()).collect();
                 let format = RowFormat::of(&types).unwrap();
                 format.encode(few, rows.len(), &mut encoded).unwrap();
-                assert!(format.short_keys(few, rows.len(), &mut short).unwrap());
+                let long = format.short_keys(few, rows.len(), &mut short).unwrap();
+                assert_eq!(long, short.iter().filter(|key| key.is_long()).count());
                 (0..rows.len()).for_each(|row| assert_eq!(short[row], ShortKey::of(encoded.row(row))));
             }
             format.encode(&keys, rows.len(), &mut encoded).unwrap();

@@ -16,7 +16,7 @@ impl ShortKey {
     /// Bytes of a key at most.
     pub(super) const BYTES_MAX: usize = 15;
 
-    /// What stands for every longer key.
+    /// What stands for longer keys.
     const LONG: Self = Self { low: 0, high: u64::MAX };
 
     #[inline]
@@ -75,15 +75,25 @@ impl ShortKey {
         (self.high >> LENGTH_SHIFT) as usize
     }
 
-    /// Appends bytes, the first one lowest, to a short key. Whether it still is one; if not, it is of no use any more.
+    /// Appends bytes, the first one lowest; what becomes longer than a short key is a long one from then on.
     #[inline]
-    pub(super) fn append(&mut self, bits: u128, bytes: usize) -> bool {
+    pub(super) fn append(&mut self, bits: u128, bytes: usize) {
         let length = self.length();
-        if length + bytes > Self::BYTES_MAX {
-            return false;
-        }
-        *self = Self::of_bits(self.bits() | bits << (8 * length), length + bytes);
-        true
+        *self = match length + bytes <= Self::BYTES_MAX {
+            true => Self::of_bits(self.bits() | bits << (8 * length), length + bytes),
+            false => Self::LONG,
+        };
+    }
+
+    /// A longer key, whose bytes lie at a place.
+    pub(super) fn long_at(place: usize) -> Self {
+        Self { low: place as u64, ..Self::LONG }
+    }
+
+    /// Where the bytes of a [longer key](Self::long_at) lie.
+    #[inline]
+    pub(super) fn place(self) -> usize {
+        self.low as usize
     }
 
     /// The bytes of a short key, and after them zeros.
@@ -127,9 +137,12 @@ mod tests {
                     assert_eq!(short.to_bytes()[..short.length()], key);
                     let (first, second) = key.split_at(length / 3);
                     let mut appended = ShortKey::of(first);
-                    assert!(appended.append(ShortKey::of(second).bits(), second.len()));
+                    appended.append(ShortKey::of(second).bits(), second.len());
                     assert_eq!(appended, short);
-                    assert!(!appended.append(0, 16 - length));
+                    appended.append(0, 16 - length);
+                    assert!(appended.is_long());
+                    appended.append(0, 1);
+                    assert!(appended.is_long());
                 }
                 if !short.is_long() {
                     assert!(
