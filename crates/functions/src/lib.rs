@@ -39,6 +39,7 @@ pub use registry::{
 };
 pub use scalar::collation::COLLATIONS;
 pub use scalar::conversion::check_alternatives;
+pub use scalar::hash::sip::sip_hash64;
 pub use scalar::set::in_set;
 pub use scalar::text::Tokenizer;
 pub use series_tags::SeriesTags;

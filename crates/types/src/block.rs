@@ -27,7 +27,7 @@ impl Schema {
     /// `BAD_ARGUMENTS`.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = || Error::new(ErrorCode::BAD_ARGUMENTS, format!("Error while parsing table structure: '{text}'"));
-        let Ok(DataType::Tuple(elements)) = DataType::parse(&format!("Tuple({text})")) else { return Err(wrong()) };
+        let Ok(elements) = DataType::parse_columns(text) else { return Err(wrong()) };
         if elements.is_empty() || elements.iter().any(|element| element.name.is_none()) {
             return Err(wrong());
         }

@@ -68,10 +68,14 @@ fn reason(types: &[DataType]) -> &'static str {
     }
 }
 
-/// `Bool` is a `UInt8` by another name here, so that the first of the two wins.
+/// `Bool` is a `UInt8` by another name here, so that the first of the two wins; and so do types of the same states.
 fn same(left: &DataType, right: &DataType) -> bool {
     let is_byte = |data_type: &DataType| matches!(data_type, DataType::Bool | DataType::UInt8);
-    left == right || is_byte(left) && is_byte(right)
+    let are_states = || match (left, right) {
+        (DataType::AggregateFunction(left), DataType::AggregateFunction(right)) => left.has_states_of(right),
+        _ => false,
+    };
+    left == right || is_byte(left) && is_byte(right) || are_states()
 }
 
 fn supertype(types: &[DataType]) -> Option<DataType> {

@@ -28,6 +28,22 @@ impl DataType {
         }
         Ok(data_type)
     }
+
+    /// The columns of a description, `a UInt8, n Nested(x UInt8)`: what is `Nested` is an array for each of its elements, named after
+    /// both. An element without a name is there, too.
+    ///
+    /// # Errors
+    /// `SYNTAX_ERROR`, `UNKNOWN_TYPE` and those of [`parse`](Self::parse).
+    pub fn parse_columns(text: &str) -> Result<Vec<TupleElement>> {
+        let text = format!("({text})");
+        let mut reader = NameReader { text: &text, at: 0, is_alias: false };
+        let columns = reader.elements(0, true)?;
+        reader.spaces();
+        if reader.at != text.len() {
+            return Err(reader.error("end of the description of columns"));
+        }
+        Ok(columns)
+    }
 }
 
 /// Reads type names: identifiers, numbers, quoted strings, parentheses, commas.
@@ -194,7 +210,7 @@ impl<'a> NameReader<'a> {
         }
         self.expect(')')?;
         Ok(DataType::AggregateFunction(Arc::new(AggregateType {
-            version,
+            version: version.or_else(|| AggregateType::newest_version(function, &arguments)),
             function: function.into(),
             parameters: parameters.into(),
             arguments: arguments.into(),
@@ -358,11 +374,18 @@ impl<'a> NameReader<'a> {
                 }
                 decimal(precision, scale)?
             }
-            "Time64" => {
-                let mut digits = 3;
+            "Time" | "Time64" => {
+                let of_seconds = name == "Time";
+                let mut digits = if of_seconds { 0 } else { 3 };
                 if self.eat('(') {
-                    digits = self.number()?;
+                    self.spaces();
+                    if !self.text[self.at..].starts_with(')') {
+                        digits = self.number()?;
+                    }
                     self.expect(')')?;
+                }
+                if of_seconds && digits == 0 {
+                    return Ok(DataType::Time);
                 }
                 if digits > 9 {
                     return Err(Error::new(
@@ -508,10 +531,15 @@ impl<'a> NameReader<'a> {
     }
 
     fn tuple(&mut self, depth: usize) -> Result<DataType> {
+        Ok(DataType::Tuple(self.elements(depth, false)?.into()))
+    }
+
+    /// Names and types between parentheses. `flattens`: what is `Nested` is an element for each of its own.
+    fn elements(&mut self, depth: usize, flattens: bool) -> Result<Vec<TupleElement>> {
         self.expect('(')?;
         let mut elements = Vec::new();
         if self.eat(')') {
-            return Ok(DataType::Tuple(elements.into()));
+            return Ok(elements);
         }
         loop {
             self.spaces();
@@ -537,13 +565,24 @@ impl<'a> NameReader<'a> {
                     None
                 }
             };
-            elements.push(TupleElement { name, data_type: self.data_type(depth + 1)? });
+            self.spaces();
+            let is_nested = flattens && self.text[self.at..].starts_with("Nested");
+            let data_type = self.data_type(depth + 1)?;
+            match (&name, &data_type) {
+                (Some(name), DataType::Array(item)) if is_nested && let DataType::Tuple(nested) = &**item => {
+                    elements.extend(nested.iter().map(|element| TupleElement {
+                        name: Some(format!("{name}.{}", element.name.as_deref().unwrap_or_default()).into()),
+                        data_type: DataType::array(element.data_type.clone()),
+                    }));
+                }
+                _ => elements.push(TupleElement { name, data_type }),
+            }
             if !self.eat(',') {
                 break;
             }
         }
         self.expect(')')?;
-        Ok(DataType::Tuple(elements.into()))
+        Ok(elements)
     }
 }
 
@@ -608,7 +647,6 @@ fn simple_type(name: &str) -> Option<DataType> {
         "IPv6" => DataType::IPv6,
         "Date" => DataType::Date,
         "Date32" => DataType::Date32,
-        "Time" => DataType::Time,
         _ => {
             let unit = name.strip_prefix("Interval")?;
             let kind = IntervalKind::ALL.into_iter().find(|kind| kind.to_string() == unit)?;

@@ -1,4 +1,4 @@
-//! `groupUniqArray`: the distinct values of a group, up to a number of them. Few are in the order in which each first came by.
+//! `groupUniqArray`: the distinct values of a group, up to a number of them, in the order of ClickHouse's hash tables.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use super::grouped::{self, StateFunction};
 use super::hash_set::HashSet;
 use super::parted::{Part, Parted, part_of};
 use super::row_hash::row_hashes;
+use super::slot_order::by_slots;
 use super::value_list::{ValueList, list_column, read_list, write_list};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
@@ -212,7 +213,7 @@ impl<E: Element> StateFunction for GroupUniqArray<E> {
             }
             list
         };
-        list_column::<E>(&self.data_type, states.into_iter().map(list))
+        by_slots(list_column::<E>(&self.data_type, states.into_iter().map(list))?)
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {

@@ -97,6 +97,16 @@ impl RowBytes {
         }
     }
 
+    /// Appends the bytes of a row as a column of its own holds them in one piece: strings and arrays of numbers without length.
+    pub fn append_alone(&self, row: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Lists(offsets, items) if matches!(**items, Self::Fixed { .. }) => {
+                (offsets[row]..offsets[row + 1]).for_each(|item| items.append(item as usize, out));
+            }
+            other => other.append_plain(row, out),
+        }
+    }
+
     /// Appends the bytes of a row as they are hashed beside others.
     pub fn append(&self, row: usize, out: &mut Vec<u8>) {
         match self {

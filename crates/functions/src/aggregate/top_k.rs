@@ -13,6 +13,7 @@ use crate::accumulator::AggregateFunction;
 use super::element::{Element, with_element};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
+use super::partial_sort::partial_sort;
 use super::results::value_column;
 use super::row_hash::{number_bits, row_hashes};
 use super::state_bytes::{put_varint, take_count, take_varint};
@@ -201,6 +202,14 @@ impl<V> Counters<V> {
         self.order.into_iter().filter_map(move |at| counters.get_mut(at as usize).and_then(Option::take))
     }
 
+    /// The values that came most often, up to a number of them.
+    fn into_first(self, count: usize) -> Vec<Counter<V>> {
+        let mut counters: Vec<Counter<V>> = self.into_sorted().collect();
+        partial_sort(&mut counters, count, &Counter::precedes);
+        counters.truncate(count);
+        counters
+    }
+
     /// The counters of both (Cafaro, Pulimeno, Tempesta, *A parallel space saving algorithm*, 2016): a value that only one side knows
     /// has come on the other at most as often as its least frequent one.
     fn merge(&mut self, mut from: Self, counters_max: usize) {
@@ -328,13 +337,13 @@ impl<E: Element> StateFunction for TopK<E> {
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
         if !self.with_counts {
             let list = |state: Self::State| {
-                ValueList::from(state.into_sorted().take(self.limit).map(|counter| counter.value).collect::<Vec<_>>())
+                ValueList::from(state.into_first(self.limit).into_iter().map(|counter| counter.value).collect::<Vec<_>>())
             };
             return list_column::<E>(&self.data_type, states.into_iter().map(list));
         }
         let mut lists = Vec::with_capacity(states.len());
         for state in states {
-            let counters: Vec<_> = state.into_sorted().take(self.limit).collect();
+            let counters = state.into_first(self.limit);
             let values: Vec<E::Owned> = counters.iter().map(|counter| counter.value.clone()).collect();
             let values = E::column(&self.item, values.into_iter())?;
             let item = |(row, counter): (usize, &Counter<E::Owned>)| {

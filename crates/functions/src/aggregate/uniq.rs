@@ -16,6 +16,7 @@ use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::hash_set::HashSet;
 use super::row_hash::{Keys, keys, mix};
+use super::slot_order::Table;
 use super::small_set::{ManyKeys, SmallSet};
 use super::state_bytes::{Raw, put_varint, take_count};
 use super::uniq_exact::at_least_one_argument;
@@ -83,6 +84,15 @@ impl Sample {
     }
 }
 
+/// Hashes, with their number before them, by their slots in a table of at most 2 × [`SAMPLES_MAX`]: their highest bits say which.
+fn put_hashes(hashes: impl Iterator<Item = u32>, count: usize, out: &mut Vec<u8>) {
+    const TABLE: Table = Table { first: 4, growth: 1 };
+    put_varint(count as u64, out);
+    let hashes: Vec<u32> = hashes.collect();
+    let slots: Vec<Option<u64>> = hashes.iter().map(|hash| (*hash != 0).then_some(u64::from(*hash >> 15))).collect();
+    TABLE.order(&slots).into_iter().for_each(|at| hashes[at as usize].put(out));
+}
+
 impl StateFunction for Uniq {
     type State = SmallSet<u32, Sample>;
     type Rows<'a> = Vec<u32>;
@@ -125,13 +135,11 @@ impl StateFunction for Uniq {
         match state {
             SmallSet::Few { .. } => {
                 out.push(0);
-                put_varint(state.few().len() as u64, out);
-                state.few().iter().for_each(|hash| hash.put(out));
+                put_hashes(state.few().iter().copied(), state.few().len(), out);
             }
             SmallSet::Many(sample) => {
                 out.push(sample.degree as u8);
-                put_varint(sample.hashes.len() as u64, out);
-                sample.hashes.iter().for_each(|hash| hash.put(out));
+                put_hashes(sample.hashes.iter(), sample.hashes.len(), out);
             }
         }
         Ok(())

@@ -211,6 +211,9 @@ fn address_or_default(call: &Call<'_>, to: &DataType) -> Option<Bound> {
 /// `toX(value)` or, for dates, `toX(value, zone)`.
 fn convert(call: &Call<'_>, to: DataType) -> Bound {
     call.arguments(1..=2)?;
+    if *call.type_of(0) == DataType::Nothing {
+        return identity_of_first(call);
+    }
     if call.arguments.len() == 2 {
         if !matches!(to, DataType::Date | DataType::Date32) {
             call.arguments(1..=1)?;
@@ -222,7 +225,7 @@ fn convert(call: &Call<'_>, to: DataType) -> Bound {
 
 /// NULL stays NULL, and a text that cannot be read beside NULLs becomes one.
 fn convert_to(call: &Call<'_>, to: DataType) -> Bound {
-    if call.type_of(0).is_nullable() && call.type_of(0).inner() == &DataType::Nothing {
+    if call.type_of(0).inner() == &DataType::Nothing {
         return identity_of_first(call);
     }
     let to = if call.type_of(0).is_nullable() { to.to_nullable() } else { to };

@@ -10,7 +10,9 @@ use arrow_array::{ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray, Primiti
 use arrow_buffer::OffsetBuffer;
 use squall_types::calendar::TimeZone;
 use squall_types::text::TextOptions;
-use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, checkpoint, grow, reserve};
+use squall_types::{
+    CastOptions, Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, cast, checkpoint, grow, reserve,
+};
 
 use crate::function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
 use crate::properties::{Lazy, Monotonic, Properties};
@@ -549,7 +551,12 @@ pub(crate) fn integers(arguments: &[Column], at: usize, rows: usize) -> Result<V
 
 /// The values of an argument of any numeric type as floats, one for each row.
 pub(crate) fn floats(arguments: &[Column], at: usize, rows: usize) -> Result<Vec<f64>> {
-    let column = argument(arguments, at)?;
+    let mut column = argument(arguments, at)?;
+    let as_floats;
+    if column.data_type().is_decimal() || column.data_type().is_wide_integer() {
+        as_floats = cast(column, &DataType::Float64, &CastOptions::default())?;
+        column = &as_floats;
+    }
     let values: Vec<f64> = squall_types::match_primitive!(column.array().data_type(), T => {
         column.as_primitive::<T>()?.values().iter().map(|&value| value.float()).collect()
     }, _ => return Err(Error::logical("a numeric argument is no number")));

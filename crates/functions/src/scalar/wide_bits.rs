@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::types::UInt16Type;
 use squall_types::{Column, DataType, Error, ErrorCode, Integer, Result, match_integer};
 
 use super::arithmetic::wide::column_of;
@@ -51,9 +52,16 @@ pub(super) fn bind_swap(call: &Call<'_>) -> Bound {
 /// `bitCount` of a wide integer; `None` for other types.
 pub(super) fn bind_count(call: &Call<'_>) -> Bound {
     let Some(data_type) = wide_argument(call)? else { return Ok(None) };
-    let bound = call.bind(DataType::UInt8, move |arguments, rows| {
+    // All bits of 256 are one more than a byte tells.
+    let is_byte = data_type.fixed_width_bytes().is_some_and(|bytes| bytes * 8 <= usize::from(u8::MAX));
+    let result = if is_byte { DataType::UInt8 } else { DataType::UInt16 };
+    let bound = call.bind(result, move |arguments, rows| {
         match_integer!(data_type, T => {
-            Ok(bytes_column(values::<T>(arguments, rows)?.into_iter().map(|value| value.ones() as u8).collect()))
+            let ones = values::<T>(arguments, rows)?.into_iter().map(|value| value.ones() as u16);
+            Ok(match is_byte {
+                true => bytes_column(ones.map(|ones| ones as u8).collect()),
+                false => Column::from_primitive::<UInt16Type>(DataType::UInt16, ones.collect()),
+            })
         }, _ => Err(not_integer()))
     });
     bound.map(Some)

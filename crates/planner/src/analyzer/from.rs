@@ -378,9 +378,8 @@ impl Scope<'_> {
         let mut rows = arguments.iter().map(|row| self.constant_argument(row)).collect::<Result<Vec<_>>>()?;
         let structure = match rows.first() {
             Some((Value::String(text), DataType::String)) if rows.len() > 1 => {
-                DataType::parse(&format!("Tuple({})", String::from_utf8_lossy(text)))
-                    .ok()
-                    .filter(|structure| matches!(structure, DataType::Tuple(elements) if elements.iter().all(|element| element.name.is_some())))
+                let columns = DataType::parse_columns(&String::from_utf8_lossy(text)).ok();
+                columns.filter(|columns| columns.iter().all(|column| column.name.is_some()))
             }
             _ => None,
         };
@@ -397,11 +396,10 @@ impl Scope<'_> {
             })
             .collect();
         let fields: Vec<(Arc<str>, DataType)> = match structure {
-            Some(DataType::Tuple(elements)) => elements
-                .iter()
-                .map(|element| (element.name.clone().unwrap_or_default(), element.data_type.clone()))
-                .collect(),
-            _ => {
+            Some(columns) => {
+                columns.into_iter().map(|column| (column.name.unwrap_or_default(), column.data_type)).collect()
+            }
+            None => {
                 let width = rows.first().map_or(0, |(values, _)| values.len());
                 if width == 0 {
                     return Err(Error::new(

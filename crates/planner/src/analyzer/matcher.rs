@@ -79,7 +79,7 @@ impl Scope<'_> {
             .into_iter()
             .map(|column| {
                 let (name, mut shown) = (self.source.name(column).to_owned(), self.source.shown_name(column));
-                if self.source.join_tree().is_some() && self.has_alias(&shown) {
+                if self.has_alias(&shown) {
                     shown = self.source.qualified_name(column);
                 }
                 Ok(Matched::new(name, self.column(column)?, shown))

@@ -492,6 +492,11 @@ impl Source {
 
     /// The same with the table's name wherever there is one.
     pub fn qualified_name(&self, column: usize) -> String {
+        if self.join_tree().is_none() {
+            let table = if column < self.table_columns() { self.alias.as_ref().or(self.table.as_ref()) } else { None };
+            let name = self.name(column);
+            return table.map_or_else(|| name.to_owned(), |table| format!("{table}.{name}"));
+        }
         let owner = self.join_tree().and_then(|tree| tree.owner(column).map(|owner| (tree, owner)));
         match owner.and_then(|(tree, (table, name))| Some((tree.tables[table].shown()?, name))) {
             Some((shown, name)) if !self.is_name_of_step(column, name) => format!("{shown}.{name}"),

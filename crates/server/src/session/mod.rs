@@ -291,10 +291,12 @@ impl Session {
     /// # Errors
     /// As [`set`](Self::set).
     pub fn reset(&mut self, name: &str) -> Result<()> {
-        match self.access.settings.get(name) {
-            Some(value) => self.set(name, &value),
-            None => self.set(name, ""),
+        let value = self.access.settings.get(name).unwrap_or_default();
+        self.set(name, &value)?;
+        if !self.access.settings.is_changed(name) {
+            Arc::make_mut(&mut self.settings).forget_change(name);
         }
+        Ok(())
     }
 
     /// Makes a session read-only as ClickHouse does for HTTP GET: nothing but reading, though settings may change.

@@ -1,7 +1,9 @@
 //! Tables whose rows are computed: `system.one`, `system.numbers`, `system.zeros` and their kin, and the table functions
 //! `numbers`, `zeros`, `generateSeries`, `generateRandom`. Table functions over data are not here.
 
+mod pcg64;
 mod random;
+mod random_values;
 mod sequence;
 mod zeros;
 

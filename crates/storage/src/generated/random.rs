@@ -1,23 +1,26 @@
-//! Random rows: the table function `generateRandom('structure'[, seed[, max_string_length[, max_array_length]]])`. A row depends on the seed
-//! and on its number alone, so that many threads make the rows of one scan.
+//! Random rows: the table function `generateRandom('structure'[, seed[, max_string_length[, max_array_length]]])`. They are made in
+//! blocks of as many rows as ClickHouse makes at once, each by a generator of its own, so that many threads make the rows of one scan;
+//! those of the first block are ClickHouse's of the same seed.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::Waker;
 
-use rand::rngs::StdRng;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::Rng;
+use squall_functions::sip_hash64;
 use squall_planner::{ColumnDescription, TableMetadata};
-use squall_types::{Block, ColumnBuilder, DataType, Error, ErrorCode, Result, Schema, Value, checkpoint};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
 
+use super::pcg64::Pcg64;
+use super::random_values::{self, Lengths, estimated_bytes};
 use crate::row_claims::RowClaims;
 use crate::table::{Claim, Morsel, ScanRequest, Table, TableScan};
 
-/// Rows of one block, and of one generator: where a block begins does not depend on who makes it.
-const BLOCK_ROWS: u64 = 1024;
-/// A value is about so many nanoseconds' work.
-const VALUE_WORK: usize = 50;
+/// The most rows of a block, and its most bytes.
+const BLOCK_ROWS: u64 = 65_409;
+const BLOCK_BYTES: u64 = 1_000_000;
 /// The longest strings and arrays that are made, as in ClickHouse.
 const LENGTH_MAX: u64 = 0xFF_FFFF;
 
@@ -27,12 +30,6 @@ pub(super) struct Random {
     columns: Vec<ColumnDescription>,
     seed: u64,
     lengths: Lengths,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Lengths {
-    string: u64,
-    array: u64,
 }
 
 impl Random {
@@ -50,7 +47,6 @@ impl Random {
             ));
         };
         let columns = columns_of("generateRandom", structure)?;
-        columns.iter().try_for_each(|column| check(&column.data_type))?;
         let number = |at: usize, default: u64| match numbers.get(at) {
             None | Some(Value::Null) => Ok(default),
             Some(value) => value
@@ -63,6 +59,7 @@ impl Random {
         if lengths.string > LENGTH_MAX || lengths.array > LENGTH_MAX {
             return Err(bad("The lengths of strings and arrays of generateRandom are limited to 16777215"));
         }
+        columns.iter().try_for_each(|column| estimated_bytes(&column.data_type, lengths).map(|_| ()))?;
         Ok(Self { columns, seed, lengths })
     }
 }
@@ -78,7 +75,7 @@ pub(super) fn columns_of(function: &str, structure: &Value) -> Result<Vec<Column
         Error::new(ErrorCode::BAD_ARGUMENTS, message)
     };
     let structure = structure.as_str().ok_or_else(bad)?;
-    let DataType::Tuple(elements) = DataType::parse(&format!("Tuple({structure})"))? else { return Err(bad()) };
+    let elements = DataType::parse_columns(structure)?;
     let column = |element: &squall_types::TupleElement| {
         Ok(ColumnDescription::new(element.name.clone().ok_or_else(bad)?, element.data_type.clone()))
     };
@@ -105,11 +102,19 @@ impl TableMetadata for Random {
 
 impl Table for Random {
     fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+        let rows = request.limited(u64::MAX);
+        let row_bytes = request.schema.types().map(|data_type| estimated_bytes(data_type, self.lengths));
+        let row_bytes = row_bytes.sum::<Result<u64>>()?;
+        let mut block_rows = rows.clamp(1, BLOCK_ROWS);
+        let block_bytes = block_rows.saturating_mul(row_bytes);
+        if block_bytes > BLOCK_BYTES {
+            block_rows = ((block_rows as f64 * (BLOCK_BYTES as f64 / block_bytes as f64)) as u64).max(1);
+        }
         Ok(Arc::new(RandomScan {
             schema: request.schema.clone(),
-            columns: request.columns.clone(),
-            claims: RowClaims::new(request.limited(u64::MAX).div_ceil(BLOCK_ROWS)),
-            rows: request.limited(u64::MAX),
+            claims: RowClaims::new(rows.div_ceil(block_rows)),
+            rows,
+            block_rows,
             is_endless: request.limit.is_none(),
             seed: self.seed,
             lengths: self.lengths,
@@ -120,12 +125,46 @@ impl Table for Random {
 /// Its morsels are blocks.
 struct RandomScan {
     schema: Arc<Schema>,
-    columns: Vec<usize>,
     claims: RowClaims,
     rows: u64,
+    block_rows: u64,
     is_endless: bool,
     seed: u64,
     lengths: Lengths,
+}
+
+impl RandomScan {
+    /// The columns of a block. Those of a nested structure have arrays of the same lengths and come last.
+    fn block(&self, block: u64, rows: usize) -> Result<Block> {
+        // The generator of the scan gives each block's its seed.
+        let begin = sip_hash64(&self.seed.to_le_bytes()).wrapping_add(block);
+        let mut random = Pcg64::new(Pcg64::new(begin).next());
+        let mut columns: Vec<Option<Column>> = vec![None; self.schema.len()];
+        let nested = self.nested();
+        for (at, data_type) in self.schema.types().enumerate() {
+            if !nested.values().any(|group| group.contains(&at)) {
+                columns[at] = Some(random_values::column(data_type, rows, self.lengths, &mut random)?);
+            }
+        }
+        for group in nested.values() {
+            let types: Vec<&DataType> = group.iter().filter_map(|at| self.schema.types().nth(*at)).collect();
+            let filled = random_values::nested_columns(&types, rows, self.lengths, &mut random)?;
+            group.iter().zip(filled).for_each(|(at, column)| columns[*at] = Some(column));
+        }
+        let columns = columns.into_iter().flatten().collect();
+        Ok(Block::new(self.schema.clone(), columns, rows))
+    }
+
+    /// The columns of each nested structure: arrays whose names begin alike up to a dot.
+    fn nested(&self) -> BTreeMap<&str, Vec<usize>> {
+        let mut nested: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, (name, data_type)) in self.schema.fields.iter().enumerate() {
+            if let (DataType::Array(_), Some((structure, _))) = (data_type, name.split_once('.')) {
+                nested.entry(structure).or_default().push(at);
+            }
+        }
+        nested
+    }
 }
 
 impl TableScan for RandomScan {
@@ -134,91 +173,16 @@ impl TableScan for RandomScan {
     }
 
     fn claim(&self, rows: u64, _: &Waker) -> Claim {
-        self.claims.claim(rows.div_ceil(BLOCK_ROWS))
+        self.claims.claim(rows.div_ceil(self.block_rows))
     }
 
     fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
         for block in morsel.first..morsel.first.saturating_add(morsel.rows) {
-            let rows = BLOCK_ROWS.min(self.rows.saturating_sub(block.saturating_mul(BLOCK_ROWS))) as usize;
-            let mut columns = Vec::with_capacity(self.columns.len());
-            for (position, data_type) in self.columns.iter().zip(self.schema.types()) {
-                // Each column has values of its own, whatever others are read.
-                let place = self.seed ^ block.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ ((*position as u64) << 48);
-                let mut random = StdRng::seed_from_u64(place);
-                let mut builder = ColumnBuilder::new(data_type.clone());
-                for _ in 0..rows {
-                    checkpoint(VALUE_WORK)?;
-                    builder.append(&value(data_type, &mut random, self.lengths)?)?;
-                }
-                columns.push(builder.finish()?);
-            }
-            if consume(Block::new(self.schema.clone(), columns, rows))?.is_break() {
+            let rows = self.block_rows.min(self.rows.saturating_sub(block.saturating_mul(self.block_rows)));
+            if consume(self.block(block, rows as usize)?)?.is_break() {
                 break;
             }
         }
         Ok(())
     }
-}
-
-fn check(data_type: &DataType) -> Result<()> {
-    let lengths = Lengths { string: 1, array: 1 };
-    let value = value(data_type, &mut StdRng::seed_from_u64(0), lengths)?;
-    ColumnBuilder::new(data_type.clone()).append(&value)
-}
-
-/// A random value of a type.
-fn value(data_type: &DataType, random: &mut StdRng, lengths: Lengths) -> Result<Value> {
-    let many = |random: &mut StdRng, item: &DataType| -> Result<Vec<Value>> {
-        let length = random.random_range(0..=lengths.array);
-        (0..length).map(|_| value(item, random, lengths)).collect()
-    };
-    Ok(match data_type {
-        DataType::Bool => Value::Bool(random.random()),
-        DataType::UInt8 => Value::UInt64(random.random::<u8>().into()),
-        DataType::UInt16 | DataType::Date => Value::UInt64(random.random::<u16>().into()),
-        DataType::UInt32 | DataType::IPv4 | DataType::DateTime(_) => Value::UInt64(random.random::<u32>().into()),
-        DataType::UInt64 => Value::UInt64(random.random()),
-        DataType::Int8 => Value::Int64(random.random::<i8>().into()),
-        DataType::Int16 => Value::Int64(random.random::<i16>().into()),
-        DataType::Int32 => Value::Int64(random.random::<i32>().into()),
-        DataType::Int64 => Value::Int64(random.random()),
-        // The days and moments that these types show, 1900 to 2299.
-        DataType::Date32 => Value::Int64(random.random_range(-25_567..=120_529)),
-        DataType::DateTime64(digits, _) => {
-            let second = 10_i64.pow(u32::from(*digits));
-            let last = (i64::MAX / second).min(10_413_791_999);
-            let first = (i64::MIN / second).max(-2_208_988_800);
-            Value::Int64(random.random_range(first * second..=last * second))
-        }
-        DataType::Float32 => Value::Float64(f32::from_bits(random.random()).into()),
-        DataType::Float64 => Value::Float64(f64::from_bits(random.random())),
-        DataType::String => {
-            let length = random.random_range(0..=lengths.string);
-            Value::String((0..length).map(|_| random.random_range(b' '..=b'~')).collect())
-        }
-        DataType::FixedString(length) => Value::String((0..*length).map(|_| random.random()).collect()),
-        DataType::IPv6 => Value::String((0..16).map(|_| random.random()).collect()),
-        DataType::UUID => Value::Uuid(random.random()),
-        DataType::Enum8(values) | DataType::Enum16(values) => {
-            let count = values.iter().count();
-            let chosen = values.iter().nth(random.random_range(0..count)).map_or(0, |(_, number)| number);
-            Value::Int64(chosen.into())
-        }
-        DataType::Nullable(inner) => match random.random_ratio(1, 16) {
-            true => Value::Null,
-            false => value(inner, random, lengths)?,
-        },
-        DataType::LowCardinality(inner) => value(inner, random, lengths)?,
-        DataType::Array(item) => Value::Array(many(random, item)?.into()),
-        DataType::Map(key, item) => {
-            let length = random.random_range(0..=lengths.array);
-            let entry = |_| Ok((value(key, random, lengths)?, value(item, random, lengths)?));
-            Value::Map((0..length).map(entry).collect::<Result<Vec<_>>>()?.into())
-        }
-        DataType::Tuple(elements) => {
-            let element = |element: &squall_types::TupleElement| value(&element.data_type, random, lengths);
-            Value::Tuple(elements.iter().map(element).collect::<Result<Vec<_>>>()?.into())
-        }
-        other => return Err(Error::not_implemented(format!("Random values of type {other}"))),
-    })
 }

@@ -175,6 +175,7 @@ fn no_conversion(from: &DataType, to: &DataType) -> Error {
         DataType::Enum8(_) | DataType::Enum16(_) | DataType::DateTime64(..) | DataType::Time | DataType::Time64(_) => {
             ErrorCode::CANNOT_CONVERT_TYPE
         }
+        DataType::AggregateFunction(_) => ErrorCode::CANNOT_CONVERT_TYPE,
         DataType::FixedString(_) => ErrorCode::NOT_IMPLEMENTED,
         DataType::Interval(_) if matches!(from, DataType::DateTime64(..)) => ErrorCode::CANNOT_CONVERT_TYPE,
         DataType::Decimal(..) if matches!(from, DataType::Interval(_)) => ErrorCode::CANNOT_CONVERT_TYPE,
@@ -307,6 +308,7 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
             nested::convert(from, array, to, options)
         }
         (T::String, T::AggregateFunction(_)) => Ok(array.clone()),
+        (T::AggregateFunction(of), T::AggregateFunction(to_of)) if to_of.has_states_of(of) => Ok(array.clone()),
         (T::AggregateFunction(_), T::AggregateFunction(_)) => Err(no_conversion(from, to)),
         (T::Array(_) | T::Tuple(_) | T::Map(..), _) | (_, T::Array(_) | T::Tuple(_) | T::Map(..)) => {
             Err(no_conversion(from, to))

@@ -310,6 +310,12 @@ impl Settings {
         self.changed.iter().filter_map(|name| Some((*name, self.get(name)?)))
     }
 
+    /// A setting has its default again, as if nobody had set it.
+    pub fn forget_change(&mut self, name: &str) {
+        let name = foreign::alias(name).unwrap_or(name);
+        self.changed.retain(|changed| *changed != name);
+    }
+
     /// Whether somebody set this name.
     pub fn is_changed(&self, name: &str) -> bool {
         self.changed.contains(&name)

@@ -14,8 +14,7 @@ use crate::aggregate::grouped::same;
 /// The type of states of a function.
 pub(in crate::aggregate) fn state_type(function: &str, parameters: &[Value], arguments: &[DataType]) -> DataType {
     let parameters: Vec<String> = parameters.iter().map(Value::to_string).collect();
-    // Of the functions that have more than one form of states, the newest.
-    let version = (function.ends_with("Map") && !matches!(arguments, [DataType::Map(..)])).then_some(1);
+    let version = AggregateType::newest_version(function, arguments);
     DataType::AggregateFunction(Arc::new(AggregateType {
         version,
         function: function.into(),

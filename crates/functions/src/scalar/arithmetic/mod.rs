@@ -1,5 +1,6 @@
 //! `+ - * /` and their relatives over numbers, and over dates, times and intervals.
 
+mod array;
 mod clock;
 mod decimal;
 mod division;
@@ -57,12 +58,20 @@ fn wide_or(
     operation: wide::Operation,
     of_numbers: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>,
 ) -> Result<Arc<dyn BoundFunction>> {
-    if let Some(bound) = tuple::bind(call)? {
+    if let Some(bound) = of_parts(call)? {
         return Ok(bound);
     }
     match wide::bind(call, operation)? {
         Some(bound) => Ok(bound),
         None => of_numbers(call),
+    }
+}
+
+/// The operation over tuples or arrays, where an argument is one.
+fn of_parts(call: &Call<'_>) -> Result<Option<Arc<dyn BoundFunction>>> {
+    match tuple::bind(call)? {
+        Some(bound) => Ok(Some(bound)),
+        None => array::bind(call),
     }
 }
 
@@ -74,7 +83,7 @@ fn plus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     if let Some(bound) = clock::plus(call)? {
         return Ok(bound);
     }
-    if let Some(bound) = tuple::bind(call)? {
+    if let Some(bound) = of_parts(call)? {
         return Ok(bound);
     }
     if let Some(bound) = time::plus(call)? {
@@ -91,7 +100,7 @@ fn minus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     if let Some(bound) = clock::minus(call)? {
         return Ok(bound);
     }
-    if let Some(bound) = tuple::bind(call)? {
+    if let Some(bound) = of_parts(call)? {
         return Ok(bound);
     }
     if let Some(bound) = time::minus(call)? {

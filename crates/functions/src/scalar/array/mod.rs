@@ -128,7 +128,7 @@ pub(crate) const EMPTY: &[&dyn ScalarFunction] = empty_arrays!(
 );
 
 /// The arrays of a column: the items of all rows, and which of them are whose. A map is an array of its entries.
-pub(super) struct Lists {
+pub(in crate::scalar) struct Lists {
     offsets: OffsetBuffer<i32>,
     /// Items of all rows and perhaps of others.
     pub items: Column,

@@ -46,6 +46,9 @@ pub(super) fn fold(call: &Call<'_>, fold: Fold) -> Bound {
     if let (Fold::Sum, Some(total)) = (fold, super::wide::total_type(&item)) {
         return super::wide::sum(call, total);
     }
+    if let (Fold::Average, Some(total)) = (fold, super::wide::total_type(&item)) {
+        return average_of_wide(call, super::wide::sum(call, total)?);
+    }
     if !item.is_any_number() && item != DataType::Bool {
         return Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
@@ -85,6 +88,20 @@ pub(super) fn fold(call: &Call<'_>, fold: Fold) -> Bound {
                 Column::from_primitive::<Float64Type>(DataType::Float64, (0..rows).map(put_together).collect())
             }
         })
+    })
+}
+
+/// The averages of decimals and integers past 64 bits: their exact sums divided as floating-point numbers.
+fn average_of_wide(call: &Call<'_>, sum: Arc<dyn BoundFunction>) -> Bound {
+    call.bind(DataType::Float64, move |arguments, rows| {
+        let sums = sum.execute(arguments, rows)?.materialize()?;
+        let sums = [cast(&sums, &DataType::Float64, &CastOptions::default())?];
+        let (sums, lists) = (values_of::<Float64Type>(&sums)?, Lists::of(arguments, 0)?);
+        let average = |row: usize| match lists.range(row).len() {
+            0 => 0.0,
+            items => sums[row] / items as f64,
+        };
+        Ok(Column::from_primitive::<Float64Type>(DataType::Float64, (0..rows).map(average).collect()))
     })
 }
 

@@ -344,6 +344,9 @@ pub(super) fn resolve_timestamp(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
             let seconds = integers(arguments, 0, rows)?.into_iter().map(|seconds| seconds as u32).collect();
             Ok(Column::from_primitive::<UInt32Type>(DataType::UInt32, seconds))
         }),
+        wide if wide.is_wide_integer() => call.bind(DataType::UInt32, |arguments, _| {
+            squall_types::cast(crate::scalar::simple::argument(arguments, 0)?, &DataType::UInt32, &squall_types::CastOptions::default())
+        }),
         DataType::Date | DataType::Date32 => {
             let time = Time::of(call, 0, None)?;
             // The days that 32 bits of seconds have in every time zone; beyond, they wrap.

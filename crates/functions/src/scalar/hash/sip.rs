@@ -80,6 +80,11 @@ pub(crate) fn hash(bytes: &[u8]) -> (u64, (u64, u64)) {
     hash_keyed((0, 0), bytes)
 }
 
+/// The 64-bit hash.
+pub fn sip_hash64(bytes: &[u8]) -> u64 {
+    hash(bytes).0
+}
+
 /// The same under a key.
 pub(super) fn hash_keyed(key: Key, bytes: &[u8]) -> (u64, (u64, u64)) {
     let mut state = State::keyed(key, bytes, false);

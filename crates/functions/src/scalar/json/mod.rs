@@ -56,5 +56,5 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("simpleJSONExtractString", simple::resolve_string).never_throws(),
     &Function::new("simpleJSONExtractUInt", simple::resolve_uint).never_throws(),
     &Function::new("simpleJSONHas", simple::resolve_has).never_throws(),
-    &Function::new("toJSONString", make::resolve_to_json).with_nulls().never_throws(),
+    &Function::new("toJSONString", make::resolve_to_json).never_throws(),
 ];

@@ -11,7 +11,7 @@ use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, argument, floats, string_column};
 
 fn is_number(data_type: &DataType) -> bool {
-    data_type.is_number() || *data_type == DataType::Bool
+    data_type.is_any_number() || *data_type == DataType::Bool
 }
 
 /// The digits behind the point, and the most of them.

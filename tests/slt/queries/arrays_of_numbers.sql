@@ -1,0 +1,16 @@
+SELECT [1, 2] + [3, 4] AS s, toTypeName(s), [1, 2] - [3, 4] AS d, toTypeName(d), [1.5] + [2], [toDate('2020-01-01')] + [1];
+SELECT [1, 2] * 2, 2 * [1, 2], [4, 6] / 2, 10 / [2, 5], [5, 7] % 3, 7 % [2, 3], intDiv([5, 7], 2), intDiv(9, [4]), positiveModulo([-4], 3);
+SELECT [[1, 2], [3]] + [[1, 2], [4]], [[1, 2], [3]] * 2, [(1, 2)] + [(3, 4)], [toDecimal32(1, 2)] * 2, [toInt256(1)] + [toInt8(2)];
+SELECT a + b, a - b FROM values('a Array(Int32), b Array(Int32)', ([1, 2], [3, 4]), ([], []), ([5], [6]));
+SELECT a * number, number * a, a / (number + 1) FROM (SELECT [1, 2] AS a, number FROM numbers(3));
+SELECT range(number) * number, range(number) + range(number) FROM numbers(4);
+SELECT materialize([1, 2]) + [3, 4], [1, 2] + materialize([3, 4]), [1] * toLowCardinality(2), [1] * true;
+SELECT [1, 2] + [1];
+SELECT intDiv([1], 0);
+SELECT [1, 2] * [3, 4];
+SELECT [1, 2] + 1;
+SELECT [1, NULL] + [3, 4];
+SELECT [] + [1];
+SELECT bitCount(toInt256(-1)) AS b, toTypeName(b), toTypeName(bitCount(toUInt128(1)));
+SELECT toJSONString(CAST(NULL, 'Nullable(Float64)')), toTypeName(toJSONString(CAST(1, 'Nullable(UInt8)'))), toJSONString((NULL, 1));
+SELECT formatReadableSize(toInt128(5)), formatReadableQuantity(toDecimal64(5, 2)), formatReadableTimeDelta(toInt128(100)), toUnixTimestamp(toUInt128(5));

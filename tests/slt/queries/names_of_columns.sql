@@ -1,0 +1,15 @@
+CREATE TABLE of_names (a String, b UInt8, arr Array(UInt8)) ENGINE = MergeTree ORDER BY a;
+INSERT INTO of_names VALUES ('u', 1, [1, 2]);
+DESCRIBE (SELECT *, 1 AS a FROM of_names AS t);
+DESCRIBE (SELECT *, a AS b FROM of_names);
+DESCRIBE (SELECT a, 1 AS a FROM of_names);
+DESCRIBE (SELECT t.*, [(1 AS a)] AS z FROM of_names AS t);
+DESCRIBE (SELECT COLUMNS('a|b'), 1 AS a FROM of_names);
+DESCRIBE (WITH 1 AS a SELECT * FROM of_names);
+DESCRIBE (SELECT * FROM of_names WHERE (b AS a));
+DESCRIBE (SELECT *, 1 AS x FROM (SELECT 5 AS x) AS s);
+DESCRIBE (WITH c AS (SELECT 1 AS n) SELECT *, 2 AS n FROM c);
+SELECT a FROM (SELECT *, 1 AS a FROM of_names);
+SELECT *, 1 AS a FROM of_names GROUP BY ALL;
+SELECT * APPLY(toString), 3 AS a FROM of_names;
+DROP TABLE of_names;

@@ -1,0 +1,13 @@
+SELECT * FROM generateRandom('a UInt64, b UInt8, c Int16, f Float64', 1, 10, 10) LIMIT 5;
+SELECT * FROM generateRandom('s String, x FixedString(3), u UUID, i IPv6, v IPv4', 7, 12, 3) LIMIT 4;
+SELECT * FROM generateRandom('a Array(Array(UInt8)), m Map(String, UInt8), t Tuple(UInt8, Nullable(String)), l LowCardinality(String)', 3, 4, 4) LIMIT 4;
+SELECT * FROM generateRandom('d Decimal32(4), e Decimal64(8), f Decimal128(16), g Decimal(76, 2)', 1, 10, 10) LIMIT 4;
+SELECT * FROM generateRandom('d Date, e Date32, t DateTime(\'UTC\'), u DateTime64(3, \'UTC\'), b Bool', 1, 10, 10) LIMIT 4;
+SELECT * FROM generateRandom('e Enum8(\'a\' = 1, \'b\' = 2), f Enum16(\'c\' = -300, \'d\' = 300), i Int128, j UInt256, p Point', 5, 10, 10) LIMIT 3;
+SELECT * FROM generateRandom('a UInt8, n Nested(x UInt8, y String), b UInt8', 1, 4, 4) LIMIT 3;
+SELECT x FROM generateRandom('x JSON', 1) LIMIT 1;
+CREATE TABLE of_seed (a UInt32, s String) ENGINE = GenerateRandom(1, 10, 5);
+SELECT count(), sum(cityHash64(*)) FROM (SELECT * FROM of_seed LIMIT 100);
+DROP TABLE of_seed;
+SELECT * FROM format(JSONEachRow, 'a UInt8, n Nested(x UInt8, y String)', '{"a": 1, "n.x": [1], "n.y": ["a"]}');
+DESCRIBE null('n Nested(x UInt8), a UInt8');

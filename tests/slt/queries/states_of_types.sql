@@ -1,0 +1,14 @@
+SELECT toTypeName(CAST(sumIfState(1, 1), 'AggregateFunction(sum, UInt8)'));
+SELECT toTypeName(CAST(quantileState(0.5)(1), 'AggregateFunction(quantiles(0.9), UInt8)'));
+SELECT toTypeName(CAST(sumState(toDecimal256(1, 2)), 'AggregateFunction(sum, Decimal(50, 2))'));
+SELECT CAST(sumState(toUInt8(1)), 'AggregateFunction(sum, UInt32)');
+SELECT CAST(sumOrNullState(1), 'AggregateFunction(sum, UInt8)');
+SELECT toTypeName(a), countMerge(a) FROM (SELECT countState(0.5) AS a UNION ALL SELECT countState() UNION ALL SELECT countIfState(2, 1)) GROUP BY toTypeName(a);
+SELECT toTypeName([countState(), countState(1)]);
+CREATE TABLE of_states (c AggregateFunction(count), m AggregateFunction(sumMap, Tuple(Array(UInt8), Array(Int64)))) ENGINE = MergeTree ORDER BY tuple();
+INSERT INTO of_states SELECT countState(number), sumMapState(([toUInt8(1)], [toInt64(number)])) FROM numbers(10);
+SELECT countMerge(c), sumMapMerge(m), any(toTypeName(m)) FROM of_states;
+DROP TABLE of_states;
+SELECT toTypeName(arrayMap(x -> toInt32(x), [])), toTypeName(arrayMap(x -> toDate(x), [])), toTypeName(arrayMap(x -> toDecimal32(x, 2), []));
+SELECT arrayAvg(['1.2'::Decimal(60, 30), '3.45'::Decimal(60, 30)]), arrayAvg([toInt256(1), toInt256(2)]);
+SELECT CAST(CAST('2021-03-02 05:05:05.55555', 'DateTime64(3)'), 'TIME(8)'), toTypeName(defaultValueOfTypeName('Time(0)'));
