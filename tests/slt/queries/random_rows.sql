@@ -1,5 +1,5 @@
 SELECT * FROM generateRandom('a UInt64, b UInt8, c Int16, f Float64', 1, 10, 10) LIMIT 5;
-SELECT * FROM generateRandom('s String, x FixedString(3), u UUID, i IPv6, v IPv4', 7, 12, 3) LIMIT 4;
+SELECT hex(s), hex(x), u, i, v FROM generateRandom('s String, x FixedString(3), u UUID, i IPv6, v IPv4', 7, 12, 3) LIMIT 4;
 SELECT * FROM generateRandom('a Array(Array(UInt8)), m Map(String, UInt8), t Tuple(UInt8, Nullable(String)), l LowCardinality(String)', 3, 4, 4) LIMIT 4;
 SELECT * FROM generateRandom('d Decimal32(4), e Decimal64(8), f Decimal128(16), g Decimal(76, 2)', 1, 10, 10) LIMIT 4;
 SELECT * FROM generateRandom('d Date, e Date32, t DateTime(\'UTC\'), u DateTime64(3, \'UTC\'), b Bool', 1, 10, 10) LIMIT 4;
