@@ -152,15 +152,15 @@ fn fixed(data_type: &DataType, rows: usize, bytes: &[u8]) -> Result<ArrayRef> {
 /// Decimals of up to so many digits.
 fn decimals(digits: u8, rows: usize, random: &mut Pcg64) -> Result<Vec<u8>> {
     Ok(match digits {
-        ..=9 => {
+        0..=9 => {
             let bound = 10_i32.pow(u32::from(digits));
             (0..rows).flat_map(|_| (random.next() as i32 % bound).to_le_bytes()).collect()
         }
-        ..=18 => {
+        10..=18 => {
             let bound = 10_i64.pow(u32::from(digits));
             (0..rows).flat_map(|_| (random.next() as i64 % bound).to_le_bytes()).collect()
         }
-        ..=38 => {
+        19..=38 => {
             let bound = 10_i128.pow(u32::from(digits));
             let decimal = |_| {
                 let (low, high) = (random.next(), random.next());
