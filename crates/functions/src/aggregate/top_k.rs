@@ -337,7 +337,9 @@ impl<E: Element> StateFunction for TopK<E> {
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
         if !self.with_counts {
             let list = |state: Self::State| {
-                ValueList::from(state.into_first(self.limit).into_iter().map(|counter| counter.value).collect::<Vec<_>>())
+                ValueList::from(
+                    state.into_first(self.limit).into_iter().map(|counter| counter.value).collect::<Vec<_>>(),
+                )
             };
             return list_column::<E>(&self.data_type, states.into_iter().map(list));
         }

@@ -6,7 +6,9 @@ use arrow_array::{ArrayRef, BinaryArray, ListArray, StructArray, make_array};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayData;
 use ethnum::I256;
-use squall_types::{CastOptions, Column, DataType, Error, ErrorCode, Physical, Result, cast, checkpoint, grow, reserve};
+use squall_types::{
+    CastOptions, Column, DataType, Error, ErrorCode, Physical, Result, cast, checkpoint, grow, reserve,
+};
 
 use super::pcg64::Pcg64;
 

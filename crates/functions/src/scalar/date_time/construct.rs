@@ -345,7 +345,11 @@ pub(super) fn resolve_timestamp(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
             Ok(Column::from_primitive::<UInt32Type>(DataType::UInt32, seconds))
         }),
         wide if wide.is_wide_integer() => call.bind(DataType::UInt32, |arguments, _| {
-            squall_types::cast(crate::scalar::simple::argument(arguments, 0)?, &DataType::UInt32, &squall_types::CastOptions::default())
+            squall_types::cast(
+                crate::scalar::simple::argument(arguments, 0)?,
+                &DataType::UInt32,
+                &squall_types::CastOptions::default(),
+            )
         }),
         DataType::Date | DataType::Date32 => {
             let time = Time::of(call, 0, None)?;
