@@ -2,7 +2,7 @@
 CREATE TABLE d (i UInt32, a Decimal(9, 2), b Decimal(15, 2), c Decimal(18, 6), w Decimal(38, 4), n Int64, u UInt64, f Float64) ENGINE = MergeTree ORDER BY i;
 INSERT INTO d SELECT number, toDecimal32(number % 97 - 48, 2) / 4, toDecimal64(number * 7919 % 100003 - 50000, 2) / 8, toDecimal64(number % 13, 6) - 6, toDecimal128(number, 4) * 3 - 900, number - 300, number * 3, number / 7 - 40 FROM numbers(1000);
 SELECT sum(a + b), sum(b - a), sum(a * b), sum(b * (1 - a)), sum(a + n), sum(n - b), sum(u * a) FROM d;
-SELECT sum(b * (1 - a) * (2 + a)), sum(b / 3), sum(a / 7), sum(b / toDecimal32(0.5, 1)), sum(c + b), sum(c - a) FROM d;
+SELECT sum(b * (1 - a) * (2 + a)), max(b / 3), min(a / 7), uniqExact(a / 7), max(b / toDecimal32(0.5, 1)), sum(c + b), sum(c - a) FROM d;
 SELECT toTypeName(a + b), toTypeName(a * b), toTypeName(b / a), toTypeName(1 - a), toTypeName(c * a), toTypeName(w * b), toTypeName(a + u) FROM d LIMIT 1;
 SELECT i, a + b, a - b, a * b, b / 3, c * a, -b FROM d WHERE i % 111 = 0 ORDER BY i;
 SELECT countIf(a < b), countIf(a = b), countIf(a <> b), countIf(a >= c), countIf(b <= c), countIf(w > b), countIf(w <= a), countIf(w = c) FROM d;
