@@ -5,7 +5,7 @@ SELECT count(), countIf(a.c = b.c AND a.t = b.t AND a.least = b.least AND a.most
 SELECT count(), countIf(a.c = b.c AND a.x = b.x AND a.y = b.y) FROM (SELECT s, count() AS c, any(k) AS x, anyLast(s) AS y FROM f GROUP BY s LIMIT 1000 OFFSET 7) AS a INNER JOIN (SELECT s, count() AS c, any(k) AS x, anyLast(s) AS y FROM f GROUP BY s) AS b USING (s);
 SELECT count(), countIf(a.c = b.c AND a.t = b.t) FROM (SELECT k, s, count() AS c, sum(v) AS t FROM f GROUP BY k, s LIMIT 4000) AS a INNER JOIN (SELECT k, s, count() AS c, sum(v) AS t FROM f GROUP BY k, s) AS b USING (k, s);
 SELECT count(), countIf(a.c = b.c AND a.t = b.t) FROM (SELECT l, count() AS c, sum(v) AS t FROM f GROUP BY l LIMIT 50) AS a INNER JOIN (SELECT l, count() AS c, sum(v) AS t FROM f GROUP BY l) AS b USING (l);
-SELECT count(), countIf(a.c = b.c) FROM (SELECT toString(n) AS z, n, count() AS c FROM f GROUP BY n LIMIT 20011) AS a INNER JOIN (SELECT toString(n) AS z, count() AS c FROM f GROUP BY n) AS b ON a.z IS NOT DISTINCT FROM b.z;
+SELECT count(), countIf(a.c = b.c) FROM (SELECT coalesce(n, -1) AS z, n, count() AS c FROM f GROUP BY n LIMIT 4000) AS a INNER JOIN (SELECT coalesce(n, -1) AS z, count() AS c FROM f GROUP BY n) AS b USING (z);
 SELECT count() FROM (SELECT k, v FROM f GROUP BY k, v LIMIT 3000);
 SELECT count() FROM (SELECT k FROM f WHERE k < 5 GROUP BY k LIMIT 100);
 SELECT count() FROM (SELECT v % 7 AS r, count() FROM f GROUP BY r LIMIT 3);
