@@ -128,6 +128,7 @@ fn plan(table: Arc<TableHandle>) -> Plan {
         schema: Arc::new(Schema::new([("ResolutionWidth", DataType::Int16), ("count()", DataType::UInt64)])),
         with_totals: false,
         sets: None,
+        limit: None,
     })
 }
 
