@@ -18,3 +18,12 @@ SELECT k, sum(v) AS t FROM g GROUP BY k HAVING t < 100 ORDER BY t DESC, k LIMIT 
 SELECT v % 10 AS z, count() AS c FROM g GROUP BY z ORDER BY c DESC, z LIMIT 3;
 SELECT k, sum(v) AS t FROM g GROUP BY ROLLUP(k) ORDER BY t DESC, k LIMIT 3;
 DROP TABLE g;
+-- Many groups in each partition, and many of them with the same results.
+SELECT count(), min(c), max(c) FROM (SELECT number, count() AS c FROM numbers_mt(300000) GROUP BY number ORDER BY c DESC LIMIT 10);
+SELECT count(), min(c), max(c) FROM (SELECT number, count() AS c FROM numbers_mt(300000) GROUP BY number ORDER BY c LIMIT 1000);
+SELECT count(), min(c), max(c) FROM (SELECT number, count() AS c FROM numbers_mt(300000) GROUP BY number ORDER BY c DESC LIMIT 30000);
+SELECT count(), sum(c) FROM (SELECT number % 100000 AS k, count() AS c FROM numbers_mt(250000) GROUP BY k ORDER BY c DESC LIMIT 50010);
+SELECT count(), sum(c) FROM (SELECT toString(number % 100000) AS k, toUInt8(count()) AS c FROM numbers_mt(250000) GROUP BY k ORDER BY c LIMIT 20);
+SELECT k, s FROM (SELECT number % 100000 AS k, sum(number) AS s FROM numbers_mt(200000) GROUP BY k ORDER BY s DESC LIMIT 5) ORDER BY s;
+SELECT count(), sum(m) FROM (SELECT number % 100000 AS k, max(number % 7) AS m FROM numbers_mt(200000) GROUP BY k ORDER BY m DESC LIMIT 15 OFFSET 5);
+SELECT count(), countIf(isNull(m)) FROM (SELECT number % 100000 AS k, max(if(number % 100000 < 20, NULL, number % 3)) AS m FROM numbers_mt(200000) GROUP BY k ORDER BY m NULLS FIRST LIMIT 30);

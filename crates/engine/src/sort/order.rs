@@ -15,7 +15,8 @@ pub(crate) struct Order {
     pub(crate) keys: Vec<SortKey>,
     pub(crate) schema: Arc<Schema>,
     pub(crate) limit: Option<u64>,
-    /// A key that no row of the result can be beyond, found by any worker. There are as many rows up to it as the limit wants.
+    /// A key that any worker has found: without the rows that equal it or are beyond it and have not come to the sort yet, there are as
+    /// many as the limit wants.
     bound: RwLock<Option<Key>>,
 }
 
@@ -24,7 +25,7 @@ impl Order {
         Self { keys, schema, limit, bound: RwLock::default() }
     }
 
-    /// No row beyond this key can be of the result.
+    /// Of the rows that have not come to the sort yet none that equals this key or is beyond it is wanted.
     pub(super) fn tighten(&self, key: Key) {
         let mut bound = self.bound.write();
         if bound.as_ref().is_none_or(|known| key < *known) {
@@ -32,7 +33,7 @@ impl Order {
         }
     }
 
-    /// The key that no row of the result can be beyond, as far as one is known.
+    /// The key that rows which still come must be before, as far as one is known.
     pub(super) fn bound(&self) -> RwLockReadGuard<'_, Option<Key>> {
         self.bound.read()
     }
@@ -77,7 +78,10 @@ impl Order {
             }
             Ordering::Equal | Ordering::Greater => false,
         });
-        self.tighten(Key::of_prefix(last));
+        // The wanted rows that equal the last one have not come to the sort yet, which leaves out what equals the bound.
+        if let Some(beyond) = last.checked_add(1) {
+            self.tighten(Key::of_prefix(beyond));
+        }
         Some(wanted)
     }
 
