@@ -91,7 +91,11 @@ impl Sink for AggregateSink {
     fn finish(&self, locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
         let locals = locals.into_iter().map(downcast_local::<AggregateLocal>).collect::<Result<Vec<_>>>()?;
         let mut locals: Vec<_> = locals.into_iter().map(|local| *local).collect();
-        locals.iter_mut().try_for_each(AggregateLocal::forget_others)?;
+        for local in &mut locals {
+            // To a worker no rows may have come after another one chose.
+            local.keep_few()?;
+            local.forget_others()?;
+        }
         self.merge.lock().begin(&self.grouping, self.spilling.as_ref(), locals)
     }
 
@@ -280,6 +284,10 @@ impl AggregateLocal {
     }
 
     fn spill(&mut self, spilling: &Arc<Spilling>) -> Result<()> {
+        if let Some(few) = self.few.as_ref().filter(|_| self.kept.is_none()) {
+            few.give_up();
+            self.keep_few()?;
+        }
         let mut fresh = Self::new(self.grouping.clone(), self.spilling.clone(), self.groups_max)?;
         std::mem::swap(&mut fresh.totals, &mut self.totals);
         fresh.overflow = self.overflow;
