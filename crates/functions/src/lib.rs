@@ -12,6 +12,7 @@ pub mod higher_order;
 pub mod lookup;
 mod moment;
 mod names;
+mod partial_sort;
 mod partition_id;
 mod properties;
 pub mod regions;

@@ -2,7 +2,6 @@
 //! arena. Short keys have slots of their own that hold them whole; the slot of a longer one holds a part of its hash and the group's number, so
 //! that most probes that miss never touch the arena.
 
-use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, grow};
 
 use super::arena::Arena;
 use super::key_table::{KeyTable, NO_GROUP, downcast_table, partition_of};
+use super::lookup_keys::LookupKeys;
 use super::row_key::{EncodedRows, RowFormat};
 use super::short_key::ShortKey;
 use super::slots::{Slot, Slots};
@@ -87,7 +87,7 @@ pub(crate) struct BytesTable {
     starts: Vec<usize>,
     /// Bytes of their values.
     columns_bytes: usize,
-    rows: RowKeys,
+    rows: LookupKeys,
     encoded: EncodedRows,
     /// Rows are groups, and there are no slots.
     is_list: bool,
@@ -95,72 +95,6 @@ pub(crate) struct BytesTable {
     is_closed: bool,
     /// Most keys are not short.
     are_long: bool,
-}
-
-/// What lookups need to know of the keys of some rows.
-#[derive(Default)]
-struct RowKeys {
-    hashes: Vec<u64>,
-    /// The keys that are short.
-    short: Vec<ShortKey>,
-}
-
-impl RowKeys {
-    /// Takes the place of what was known, for the keys of so many rows.
-    fn read<'k>(&mut self, rows: usize, key: impl Fn(usize) -> &'k [u8]) {
-        self.read_short(rows, &key);
-        self.hash(key);
-    }
-
-    /// The same for strings of an array.
-    fn read_strings(&mut self, strings: &BinaryArray) {
-        let bytes = strings.value_data();
-        self.short.clear();
-        let ends = strings.value_offsets().windows(2).map(|ends| (ends[0] as usize, ends[1] as usize));
-        self.short.extend(ends.map(|(start, end)| ShortKey::at(bytes, start, end - start)));
-        self.hash(|row| strings.value(row));
-    }
-
-    /// Numbers the keys that are not short; their rows.
-    fn place_long(&mut self) -> UInt32Array {
-        let mut rows = Vec::new();
-        for (row, key) in self.short.iter_mut().enumerate().filter(|(_, key)| key.is_long()) {
-            *key = ShortKey::long_at(rows.len());
-            rows.push(row as u32);
-        }
-        rows.into()
-    }
-
-    fn hash<'k>(&mut self, key: impl Fn(usize) -> &'k [u8]) {
-        self.hashes.clear();
-        let keys = self.short.iter().enumerate();
-        self.hashes.extend(keys.map(|(row, short)| if short.is_long() { hash(key(row)) } else { short.hash() }));
-    }
-
-    /// The same, for keys with these hashes.
-    fn read_hashed<'k>(&mut self, hashes: &[u64], key: impl Fn(usize) -> &'k [u8]) {
-        self.read_short(hashes.len(), key);
-        self.hashes.clear();
-        self.hashes.extend_from_slice(hashes);
-    }
-
-    fn read_short<'k>(&mut self, rows: usize, key: impl Fn(usize) -> &'k [u8]) {
-        self.short.clear();
-        self.short.extend((0..rows).map(|row| ShortKey::of(key(row))));
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.hashes.capacity() * size_of::<u64>() + self.short.capacity() * size_of::<ShortKey>()
-    }
-}
-
-/// The hash of a key that is not short.
-fn hash(bytes: &[u8]) -> u64 {
-    // A fixed seed: partitions of all workers must agree. The table's growth does not depend on hashes, and probes are bounded by
-    // its half-emptiness, so that hostile keys cost time in their own query only.
-    let mut hasher = foldhash::fast::FixedState::with_seed(0x5153_4C4C).build_hasher();
-    hasher.write(bytes);
-    hasher.finish()
 }
 
 impl BytesTable {
@@ -175,7 +109,7 @@ impl BytesTable {
             columns: Vec::new(),
             starts: Vec::new(),
             columns_bytes: 0,
-            rows: RowKeys::default(),
+            rows: LookupKeys::default(),
             encoded: EncodedRows::default(),
             is_list: false,
             is_closed: false,
@@ -222,7 +156,7 @@ impl BytesTable {
 
     /// Brings near what the lookups of the rows after this one will read, as far as can be told before they are made.
     #[inline]
-    fn prefetch_row(&self, rows: &RowKeys, row: usize) {
+    fn prefetch_row(&self, rows: &LookupKeys, row: usize) {
         let far = row + 3 * PREFETCH_AHEAD;
         if let (Some(hash), Some(key)) = (rows.hashes.get(far), rows.short.get(far)) {
             match key.is_long() {
@@ -253,7 +187,7 @@ impl BytesTable {
     /// Makes every row a group.
     fn append<'k>(
         &mut self,
-        RowKeys { hashes, short }: &RowKeys,
+        LookupKeys { hashes, short }: &LookupKeys,
         key: impl Fn(usize) -> &'k [u8],
         ids: &mut Vec<u32>,
         new_rows: &mut Vec<u32>,
@@ -283,7 +217,7 @@ impl BytesTable {
     /// The groups of keys, in order; the rows that made new groups are added to `new_rows`. `key` gives the keys that are not short.
     fn find_or_insert<'k>(
         &mut self,
-        rows: &RowKeys,
+        rows: &LookupKeys,
         key: impl Fn(usize) -> &'k [u8],
         ids: &mut Vec<u32>,
         new_rows: &mut Vec<u32>,
@@ -423,12 +357,7 @@ impl KeyTable for BytesTable {
                         let keys = keys.iter().map(|key| key.take(&rows_with_long)).collect::<Result<Vec<_>>>()?;
                         format.encode(&keys, long, &mut encoded)?;
                     }
-                    let RowKeys { hashes, short } = &mut known;
-                    hashes.clear();
-                    hashes.extend(short.iter().map(|key| match key.is_long() {
-                        true => hash(encoded.row(key.place())),
-                        false => key.hash(),
-                    }));
+                    known.hash(|_, key| encoded.row(key.place()));
                     let key = |row: usize| encoded.row(known.short[row].place());
                     self.find_or_insert(&known, key, scratch, &mut new_rows)?;
                 }

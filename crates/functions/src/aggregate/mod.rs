@@ -61,7 +61,6 @@ mod number;
 pub(crate) mod numeric_vector;
 mod ordered;
 mod parted;
-mod partial_sort;
 mod pcg;
 mod plain;
 mod prometheus_histogram;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use crate::accumulator::AggregateFunction;
+use crate::partial_sort::partial_sort;
 
 use super::element::{Element, with_element};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
-use super::partial_sort::partial_sort;
 use super::results::value_column;
 use super::row_hash::{number_bits, row_hashes};
 use super::state_bytes::{put_varint, take_count, take_varint};

@@ -10,6 +10,7 @@ use super::simple::{Call, Function, Strings, StringsBuilder};
 use crate::aggregate::group_bitmap::{Form, Integers, Rule};
 use crate::aggregate::row_hash::number_bits;
 use crate::function::{BoundFunction, ScalarFunction};
+use crate::partial_sort;
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
@@ -377,13 +378,10 @@ fn from_on(integers: &Integers, start: u64, limit: u64, form: Form) -> Vec<u64> 
             if limit < chosen.len() {
                 // Lists keep integers as signed ones where their type is.
                 let signed = |integer: u64| form.extend(form.own(integer)) as i64;
-                select(
-                    &mut chosen,
-                    limit,
-                    |left, right| {
-                        if form.is_signed { signed(left) < signed(right) } else { left < right }
-                    },
-                );
+                // As the selection leaves them: that is the order in which a list of integers goes on.
+                partial_sort::select(&mut chosen, limit, &|left, right| {
+                    if form.is_signed { signed(*left) < signed(*right) } else { left < right }
+                });
                 chosen.truncate(limit);
             }
             chosen
@@ -399,46 +397,6 @@ fn between(integers: &Integers, offset: u64, limit: u64, _: Form) -> Vec<u64> {
     };
     sorted.sort_unstable();
     sorted.into_iter().skip(offset).take(limit).collect()
-}
-
-/// Brings the least `count` items to the front as Floyd's and Rivest's selection leaves them (Communications of the ACM 18, 1975):
-/// their order is the one in which a list of integers goes on.
-fn select(items: &mut [u64], count: usize, is_less: impl Fn(u64, u64) -> bool) {
-    let Some(last) = items.len().checked_sub(1) else { return };
-    let (mut left, mut right) = (0, last);
-    while right > left {
-        items.swap(left, count);
-        let is_swapped = is_less(items[left], items[right]);
-        if is_swapped {
-            items.swap(left, right);
-        }
-        let (mut low, mut high) = (left, right);
-        let pivot = if is_swapped { left } else { right };
-        while low < high {
-            items.swap(low, high);
-            low += 1;
-            high -= 1;
-            while is_less(items[low], items[pivot]) {
-                low += 1;
-            }
-            while is_less(items[pivot], items[high]) {
-                high -= 1;
-            }
-        }
-        if is_swapped {
-            items.swap(left, high);
-        } else {
-            high += 1;
-            items.swap(right, high);
-        }
-        if high <= count {
-            left = high + 1;
-        }
-        if count <= high {
-            let Some(before) = high.checked_sub(1) else { return };
-            right = before;
-        }
-    }
 }
 
 fn transform(call: &Call<'_>) -> Bound {

@@ -9,6 +9,8 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as ArrowType;
 use squall_types::{Column, DataType, Error, Result, sort_long};
 
+use crate::partial_sort;
+
 /// Compares a row of one array with a row of another.
 pub(crate) type RowOrder = Box<dyn Fn(usize, usize) -> Ordering + Send + Sync>;
 
@@ -118,41 +120,8 @@ impl ItemOrder {
             return self.sort(positions);
         }
         squall_types::checkpoint(positions.len() * 20)?;
-        let less = |left: u32, right: u32| self.compare(left as usize, right as usize).is_lt();
-        let (wanted, mut left, mut right) = (limit - 1, 0, positions.len() - 1);
-        while right > left {
-            let pivot = positions[wanted];
-            positions.swap(left, wanted);
-            let is_right_greater = less(positions[left], positions[right]);
-            if is_right_greater {
-                positions.swap(left, right);
-            }
-            let (mut low, mut high) = (left, right);
-            while low < high {
-                positions.swap(low, high);
-                low += 1;
-                high -= 1;
-                while less(positions[low], pivot) {
-                    low += 1;
-                }
-                while less(pivot, positions[high]) {
-                    high -= 1;
-                }
-            }
-            if is_right_greater {
-                positions.swap(left, high);
-            } else {
-                high += 1;
-                positions.swap(right, high);
-            }
-            if high <= wanted {
-                left = high + 1;
-            }
-            if wanted <= high {
-                let Some(before) = high.checked_sub(1) else { break };
-                right = before;
-            }
-        }
+        let less = |left: &u32, right: &u32| self.compare(*left as usize, *right as usize).is_lt();
+        partial_sort::select(positions, limit - 1, &less);
         self.sort(&mut positions[..limit])
     }
 

@@ -3,7 +3,7 @@
 //! out by the column's own least and greatest values, and the planner knows how many rows there are.
 
 use arrow_array::types::{Int32Type, UInt16Type, UInt32Type};
-use squall_functions::{FunctionContext, Monotonic};
+use squall_functions::FunctionContext;
 use squall_types::{Column, DataType, Error, Result, Value};
 
 use super::call;
@@ -114,12 +114,12 @@ impl<'a> Image<'a> {
     fn of(expression: &'a Expression) -> Option<Self> {
         let Expression::Function { name, function, arguments } = expression else { return None };
         let properties = function.properties();
-        let Some(Monotonic { argument: position, decreases: false, .. }) = properties.monotonic else { return None };
+        let monotonic = properties.monotonic.filter(|monotonic| !monotonic.decreases && monotonic.is_everywhere())?;
+        let position = monotonic.argument;
         let operand = arguments.get(position)?;
         let are_constants =
             arguments.iter().enumerate().all(|(at, argument)| at == position || argument.constant().is_some());
-        let holds = properties.monotonic.is_some_and(|monotonic| monotonic.is_everywhere())
-            && properties.is_deterministic
+        let holds = properties.is_deterministic
             && !properties.may_throw
             && are_constants
             && matches!(operand, Expression::Column { .. });

@@ -71,7 +71,10 @@ impl RunSettings {
                     };
                 }
                 // Of pools, which a program that runs once is in none of.
-                "pool_size" | "max_command_execution_time" => drop(number()?),
+                "pool_size" | "max_command_execution_time" => {
+                    number()?;
+                    tracing::warn!(target: "Executable", "setting {name} has no effect: there are no pools of programs");
+                }
                 _ => {
                     let message = format!("Unknown setting '{name}' of a program");
                     return Err(Error::new(ErrorCode::UNKNOWN_SETTING, message));

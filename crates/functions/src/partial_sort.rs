@@ -5,9 +5,9 @@
 const SAMPLED_FROM: usize = 600;
 
 /// Brings the first `count` elements of an order to the front, sorted.
-pub(super) fn partial_sort<T>(elements: &mut [T], count: usize, precedes: &impl Fn(&T, &T) -> bool) {
+pub(crate) fn partial_sort<T>(elements: &mut [T], count: usize, precedes: &impl Fn(&T, &T) -> bool) {
     let Some(last) = count.min(elements.len()).checked_sub(1) else { return };
-    select(elements, 0, elements.len() - 1, last, precedes);
+    select(elements, last, precedes);
     elements[..last].sort_by(|left, right| match (precedes(left, right), precedes(right, left)) {
         (true, _) => std::cmp::Ordering::Less,
         (_, true) => std::cmp::Ordering::Greater,
@@ -16,11 +16,24 @@ pub(super) fn partial_sort<T>(elements: &mut [T], count: usize, precedes: &impl 
 }
 
 /// Brings the element that is at `wanted` in the order there, those before it to its left.
-fn select<T>(elements: &mut [T], mut left: usize, mut right: usize, wanted: usize, precedes: &impl Fn(&T, &T) -> bool) {
+pub(crate) fn select<T>(elements: &mut [T], wanted: usize, precedes: &impl Fn(&T, &T) -> bool) {
+    if let Some(last) = elements.len().checked_sub(1) {
+        select_within(elements, 0, last, wanted, precedes);
+    }
+}
+
+/// The same within an interval, which has the wanted element.
+fn select_within<T>(
+    elements: &mut [T],
+    mut left: usize,
+    mut right: usize,
+    wanted: usize,
+    precedes: &impl Fn(&T, &T) -> bool,
+) {
     while right > left {
         if right - left > SAMPLED_FROM {
             let (from, to) = sample(left, right, wanted);
-            select(elements, from, to, wanted, precedes);
+            select_within(elements, from, to, wanted, precedes);
         }
         let (mut low, mut high) = (left, right);
         elements.swap(left, wanted);
