@@ -22,6 +22,8 @@ mod sort;
 mod source;
 mod spill;
 mod sync;
+#[cfg(test)]
+mod test_columns;
 mod thread_work;
 mod totals;
 mod units;

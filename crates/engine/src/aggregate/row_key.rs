@@ -340,15 +340,10 @@ fn take_strings(rows: &mut [&[u8]], nulls: Option<NullBuffer>) -> Result<BinaryA
 
 #[cfg(test)]
 mod tests {
-    use squall_types::{ColumnBuilder, Value};
+    use squall_types::Value;
 
     use super::*;
-
-    fn column(data_type: &str, values: &[Value]) -> Column {
-        let mut builder = ColumnBuilder::new(DataType::parse(data_type).unwrap());
-        values.iter().for_each(|value| builder.append(value).unwrap());
-        builder.finish().unwrap()
-    }
+    use crate::test_columns::column;
 
     #[test]
     fn columns_come_back_as_they_were() {

@@ -102,16 +102,11 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    use squall_types::{Block, ColumnBuilder, DataType, Value};
+    use squall_types::{Block, Value};
 
     use super::*;
     use crate::sort::keys::encode_keys;
-
-    fn column(data_type: &str, values: &[Value]) -> Column {
-        let mut builder = ColumnBuilder::new(DataType::parse(data_type).unwrap());
-        values.iter().for_each(|value| builder.append(value).unwrap());
-        builder.finish().unwrap()
-    }
+    use crate::test_columns::column;
 
     /// Rows that stay are the first ones, in whatever blocks they come; of those that equal the last enough stay.
     #[test]

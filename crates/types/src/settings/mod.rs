@@ -419,9 +419,9 @@ settings! {
     enable_optimize_predicate_expression: bool as Bool = "1", "Whether predicates are pushed into subqueries.";
     optimize_move_to_prewhere: bool as Bool = "1", "Accepted for compatibility: conditions of WHERE are always tested first where that saves reading.";
     optimize_arithmetic_operations_in_aggregate_functions: bool as Bool = "1", "Whether sum(x + c) becomes sum(x) + c * count().";
-    exact_rows_before_limit: bool as Bool = "0", "Whether all groups and rows are counted that a LIMIT chooses from, also where a part of them would do.";
+    exact_rows_before_limit: bool as Bool = "0", "Whether the server makes and counts all groups that a LIMIT chooses from, also where a few of them would do.";
     optimize_rewrite_has_to_in: bool as Bool = "1", "Whether has() of a constant array becomes IN, which builds a set of it.";
-    optimize_time_filter_with_preimage: bool as Bool = "1", "Whether comparisons of a function of a date or time with a constant, as toYear(day) = 1997, become comparisons of the date or time itself.";
+    optimize_time_filter_with_preimage: bool as Bool = "1", "Whether a condition on a function of a date or time, such as toYear(day) = 1997, becomes a range of the date or time itself.";
     optimize_trivial_count_query: bool as Bool = "1", "Whether count() of a whole table is taken from what the table knows of itself.";
     enable_positional_arguments: bool as Bool = "1", "Whether a number in GROUP BY, ORDER BY and LIMIT BY stands for a selected expression.";
     insert_null_as_default: bool as Bool = "1", "Whether INSERT SELECT inserts the column's default for NULL where the column takes no NULL.";
