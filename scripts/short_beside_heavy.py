@@ -2,7 +2,7 @@
 """How much slower a short query gets beside eight endless heavy ones: its 50th and 99th percentile alone and beside each kind of them,
 and the longest steps that held a worker meanwhile (system.histogram_metrics).
 
-scripts/short_beside_heavy.py --squall target/release/squall [--rows 5000000] [--seconds 10] [--heavy 8]"""
+scripts/short_beside_heavy.py --squall target/release/squall [--rows 5000000] [--short-rows 30000] [--seconds 10] [--heavy 8]"""
 import argparse
 import http.client
 import sys
@@ -12,7 +12,7 @@ import time
 
 from measured_server import MeasuredServer
 
-SHORT = "SELECT count(), max(user) FROM visits WHERE id BETWEEN 1000000 AND 1030000"
+SHORT = "SELECT count(), max(user) FROM visits WHERE id BETWEEN 1000000 AND 1000000 + {rows}"
 HEAVY = {
     "GROUP BY": "SELECT url, count() AS c, uniqExact(user) FROM visits GROUP BY url ORDER BY c DESC LIMIT 10",
     "ORDER BY": "SELECT * FROM visits ORDER BY url, user, id FORMAT Null",
@@ -32,12 +32,12 @@ def ask(port, sql):
     return body.decode()
 
 
-def short_latencies(port, seconds):
+def short_latencies(port, short, seconds):
     connection, latencies = http.client.HTTPConnection("127.0.0.1", port, timeout=600), []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         begun = time.perf_counter()
-        connection.request("POST", "/", SHORT.encode())
+        connection.request("POST", "/", short.encode())
         connection.getresponse().read()
         latencies.append((time.perf_counter() - begun) * 1_000)
     return sorted(latencies)
@@ -63,17 +63,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--squall", required=True, help="the server's program")
     parser.add_argument("--rows", type=int, default=5_000_000, help="of the table")
+    parser.add_argument("--short-rows", type=int, default=30_000, help="that the short query reads")
     parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
     parser.add_argument("--heavy", type=int, default=8, help="clients that ask heavy queries")
     arguments = parser.parse_args()
+    short = SHORT.format(rows=arguments.short_rows)
     with tempfile.TemporaryDirectory() as folder:
         server = MeasuredServer.of(arguments.squall, folder)
         port = server.port
         ask(port, "CREATE TABLE visits (id UInt64, user UInt64, url String) ENGINE = MergeTree ORDER BY id")
         ask(port, "INSERT INTO visits SELECT number, cityHash64(number) % 1000000, "
                   f"concat('https://example.com/page/', toString(cityHash64(number, 1) % 700000)) FROM numbers({arguments.rows})")
-        short_latencies(port, 1)
-        alone = short_latencies(port, arguments.seconds)
+        short_latencies(port, short, 1)
+        alone = short_latencies(port, short, arguments.seconds)
         alone_p99 = percentile(alone, 0.99)
         print(f"alone: p50 {percentile(alone, 0.5):.2f} ms, p99 {alone_p99:.2f} ms, {len(alone)} queries", flush=True)
         for kind, sql in HEAVY.items():
@@ -88,7 +90,7 @@ def main():
             threads = [threading.Thread(target=ask_for_ever) for _ in range(arguments.heavy)]
             [thread.start() for thread in threads]
             time.sleep(1)
-            beside = short_latencies(port, arguments.seconds)
+            beside = short_latencies(port, short, arguments.seconds)
             is_over.set()
             after = steps(port) if before is not None else None
             [thread.join() for thread in threads]

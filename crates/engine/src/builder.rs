@@ -368,7 +368,7 @@ impl Builder {
                 let chains = self.lower(input, wants_few)?;
                 match RuntimeFilter::of(predicate) {
                     Some(filter) => self.runtime_filter(filter, chains, needed),
-                    None => add(chains, &(Arc::new(Filter::new(predicate.clone(), needed)) as Arc<dyn Operator>)),
+                    None => add(chains, &self.filter(predicate, needed)),
                 }
             }
             Plan::ArrayJoin { input, arrays, is_left, schema } => {
@@ -381,6 +381,11 @@ impl Builder {
             }
             other => self.lower(other, wants_few)?,
         })
+    }
+
+    fn filter(&self, predicate: &Expression, needed: Vec<bool>) -> Arc<dyn Operator> {
+        let may_reorder = self.context.settings.allow_reorder_prewhere_conditions;
+        Arc::new(Filter::new(predicate.clone(), needed, may_reorder))
     }
 
     /// Leaves out rows that a join above has no partners for. Its build side is complete before the first of them is read.
@@ -500,7 +505,7 @@ impl Builder {
         }
         let mut operators: Vec<Arc<dyn Operator>> = Vec::new();
         if let Some(predicate) = &scan.predicate {
-            operators.push(Arc::new(Filter::new(predicate.clone(), needed)));
+            operators.push(self.filter(predicate, needed));
         }
         let source_name = format!("{}.{}", scan.table.database(), scan.table.name());
         let (source, depends_on) = self.bounded(scan, table, request, source);

@@ -14,6 +14,7 @@ mod pieces;
 pub mod profile_events;
 pub mod profiler;
 pub mod symbols;
+pub mod thread_attributes;
 mod thread_io;
 pub mod thread_pool;
 pub mod thread_usage;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use parking_lot::RwLock;
+use squall_runtime::thread_attributes::{ThreadKind, set_thread_kind};
 use squall_runtime::thread_pool::STACK_BYTES;
 use squall_runtime::{CurrentMetric, ThreadPool};
 use thiserror::Error;
@@ -139,7 +140,10 @@ impl Scheduler {
         let start = |worker| {
             let shared = shared.clone();
             let thread = std::thread::Builder::new().name("QueryWorker".into()).stack_size(STACK_BYTES);
-            thread.spawn(move || shared.workers.work(worker))
+            thread.spawn(move || {
+                set_thread_kind(ThreadKind::Worker);
+                shared.workers.work(worker);
+            })
         };
         let handles = (0..workers_count).map(start).collect::<Result<_, _>>()?;
         CurrentMetric::SchedulerWorkers.set(workers_count as i64);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use sd_notify::NotifyState;
 use squall_runtime::memory::{Reclaim, start_reclaiming};
 use squall_runtime::profile_events::GLOBAL;
+use squall_runtime::thread_attributes::{ThreadKind, set_thread_kind};
 use squall_runtime::{CurrentMetric, ProfileEvent};
 use squall_types::{Error, ErrorCode, Result};
 use tokio::signal::unix::{SignalKind, signal};
@@ -71,6 +72,7 @@ fn run_configured(config: Config, options: &Options, began: Instant) -> Result<(
         .thread_stack_size(squall_runtime::thread_pool::STACK_BYTES)
         .worker_threads(squall_runtime::cpu::logical_cpus())
         .thread_name("IO")
+        .on_thread_start(|| set_thread_kind(ThreadKind::Network))
         .event_interval(EVENT_INTERVAL)
         .enable_all()
         .build()

@@ -9,20 +9,23 @@ use squall_runtime::profile_events::count;
 use squall_types::{Block, Column, PieceRows, Result};
 
 use super::Operator;
-use crate::evaluate::{Selection, select};
+use super::conjunction::Conjunction;
+use crate::evaluate::Selection;
 
 /// Filters by a condition. Columns that nothing after it reads are not copied but replaced by a constant.
 pub struct Filter {
-    predicate: Expression,
+    conditions: Conjunction,
     /// By position: whether a later step reads the column.
     is_needed: Vec<bool>,
     piece_rows: PieceRows,
 }
 
 impl Filter {
-    /// A filter whose output columns at `is_needed` matter.
-    pub fn new(predicate: Expression, is_needed: Vec<bool>) -> Self {
-        Self { predicate, is_needed, piece_rows: PieceRows::default() }
+    /// A filter whose output columns at `is_needed` matter. `may_reorder`: whether conditions may be tested in another order than
+    /// they stand in.
+    pub fn new(predicate: Expression, is_needed: Vec<bool>, may_reorder: bool) -> Self {
+        let conditions = Conjunction::of(predicate, may_reorder);
+        Self { conditions, is_needed, piece_rows: PieceRows::default() }
     }
 }
 
@@ -42,7 +45,7 @@ fn count_passed(block: &Block) {
 
 impl Operator for Filter {
     fn execute(&self, block: Block) -> Result<Option<Block>> {
-        let mask = match select(&self.predicate, &block)? {
+        let mask = match self.conditions.select(&block)? {
             Selection::All => {
                 count_passed(&block);
                 return Ok(Some(block));
@@ -60,7 +63,7 @@ impl Operator for Filter {
         block: Block,
         emit: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
-        if !self.predicate.is_deterministic() {
+        if !self.conditions.is_deterministic() {
             return match self.execute(block)? {
                 Some(output) => emit(output),
                 None => Ok(ControlFlow::Continue(())),

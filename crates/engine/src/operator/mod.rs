@@ -1,6 +1,7 @@
 //! Operators that work block by block inside a pipeline, without waiting for more input.
 
 mod array_join;
+mod conjunction;
 mod distinct;
 mod filter;
 mod first_of_groups;

@@ -10,11 +10,11 @@ use squall_types::{DataType, Error, Result, Schema, Value, default_value};
 
 use super::conversion::cast;
 use super::correlated::outer_number;
-use super::join::{equality, sides_of};
+use super::join_keys::{as_join_key, equality, sides_of};
 use super::stage::project;
 use crate::expression::Expression;
 use crate::plan::{Aggregate, Join, JoinKey, JoinKind, JoinStrictness, Plan, SortKey, Window};
-use crate::rules::{all_of, as_join_key, call, conjuncts};
+use crate::rules::{all_of, call, conjuncts};
 
 /// What a subquery in an expression is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

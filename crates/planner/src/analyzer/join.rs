@@ -7,6 +7,9 @@ use squall_sql::ast::{self, JoinConstraint, TableSource};
 use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value, checkpoint};
 
 use super::conversion::{cast, supertype};
+use super::join_keys::{
+    equality, is_disjunction_of_equalities, key_type, null_safe_equalities, sides_of, with_nulls_of,
+};
 use super::scope::Scope;
 use super::source::{JoinStep, JoinTree, JoinedTable, Source, TableColumn};
 use super::stage::{Missing, Stage, project};
@@ -340,8 +343,15 @@ impl Scope<'_> {
         let stage = Stage::at(&self.graph, Plan::no_rows(schema.clone()), columns);
         let condition = stage.lower(node)?;
         let functions = &self.analyzer.context.functions;
-        let mut conditions = Vec::new();
-        conjuncts(condition.clone(), &mut conditions);
+        let mut found = Vec::new();
+        conjuncts(condition.clone(), &mut found);
+        let mut conditions = Vec::with_capacity(found.len());
+        for condition in found {
+            match null_safe_equalities(&condition, first, functions)? {
+                Some(equalities) => conditions.extend(equalities),
+                None => conditions.push(condition),
+            }
+        }
         let mut clauses = Clauses::default();
         let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
         let mut needs_keys = false;
@@ -654,64 +664,6 @@ fn tree_names(source: &Source, schema: &Schema) -> Schema {
         }
     }
     Schema { fields }
-}
-
-/// Whether an expression reads columns of the left side, and of the right side, which begins at `first`.
-pub(crate) fn sides_of(expression: &Expression, first: usize) -> (bool, bool) {
-    let mut sides = (false, false);
-    expression.visit_columns(&mut |column| if column < first { sides.0 = true } else { sides.1 = true });
-    sides
-}
-
-/// The two sides of an equality between the sides of a join, the left one first.
-pub(crate) fn equality(condition: &Expression, first: usize) -> Option<(Expression, Expression)> {
-    let Expression::Function { name, arguments, .. } = condition else { return None };
-    let [one, other] = &arguments[..] else { return None };
-    if &**name != "equals" {
-        return None;
-    }
-    match (sides_of(one, first), sides_of(other, first)) {
-        ((true, false), (false, true)) => Some((one.clone(), other.clone())),
-        ((false, true), (true, false)) => Some((other.clone(), one.clone())),
-        _ => None,
-    }
-}
-
-/// `a = x OR b = y`: ClickHouse takes every branch for a set of keys.
-fn is_disjunction_of_equalities(condition: &Expression, first: usize) -> bool {
-    match condition {
-        Expression::Function { name, arguments, .. } if &**name == "or" => arguments.iter().all(|branch| {
-            let mut conditions = Vec::new();
-            conjuncts(branch.clone(), &mut conditions);
-            conditions
-                .iter()
-                .any(|condition| equality(condition, first).is_some() || is_disjunction_of_equalities(condition, first))
-        }),
-        _ => false,
-    }
-}
-
-/// The type that keys of two types are compared in, without Nullable and LowCardinality.
-///
-/// # Errors
-/// `NO_COMMON_TYPE`.
-pub(crate) fn key_type(left: &DataType, right: &DataType) -> Result<DataType> {
-    let plain = |data_type: &DataType| data_type.remove_low_cardinality().remove_nullable();
-    let (left, right) = (plain(left), plain(right));
-    match supertype(&[left.clone(), right.clone()]) {
-        // What no signed integer holds is compared by its bits.
-        Err(_) if left.is_integer() && right.is_integer() => Ok(DataType::UInt64),
-        // NULL alone, which equals nothing.
-        Ok(DataType::Nothing) => Ok(DataType::UInt8),
-        other => other,
-    }
-}
-
-fn with_nulls_of(data_type: &DataType, other: &DataType) -> DataType {
-    if other.remove_low_cardinality().is_nullable() && data_type.can_be_inside_nullable() {
-        return DataType::Nullable(Arc::new(data_type.clone()));
-    }
-    data_type.clone()
 }
 
 /// The type of a column that may be missing, with `join_use_nulls`.

@@ -32,7 +32,6 @@ mod unique_keys;
 use std::sync::Arc;
 
 pub(crate) use group_keys::over_keys;
-pub(crate) use predicate_pushdown::as_join_key;
 pub use runtime_filters::RuntimeFilter;
 
 use squall_functions::{Argument, FunctionContext, resolve_scalar};
@@ -211,7 +210,7 @@ fn fold(expression: Expression) -> Expression {
 }
 
 /// The conditions that must all hold for a condition to hold.
-pub(crate) fn conjuncts(condition: Expression, into: &mut Vec<Expression>) {
+pub fn conjuncts(condition: Expression, into: &mut Vec<Expression>) {
     match condition {
         Expression::Function { name, arguments, .. } if &*name == "and" => {
             arguments.into_iter().for_each(|argument| conjuncts(argument, into));

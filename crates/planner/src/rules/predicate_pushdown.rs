@@ -2,14 +2,14 @@
 //! they test only keys, and into scans, which pass over parts and granules that cannot hold a match. ClickHouse's
 //! `enable_optimize_predicate_expression` and `query_plan_filter_push_down`.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 
 use squall_functions::FunctionContext;
-use squall_types::{DataType, Result};
+use squall_types::Result;
 
 use super::disjunctions::{factored, implied};
 use super::{all_of, cardinality, conjuncts};
-use crate::analyzer::{cast, equality, key_type, sides_of};
+use crate::analyzer::{as_join_key, equality, null_safe_equalities, sides_of};
 use crate::expression::Expression;
 use crate::plan::{Aggregate, Join, JoinKey, JoinKind, JoinStrictness, Plan, Scan, Window};
 
@@ -154,7 +154,8 @@ fn push_into_join(
         JoinKind::Right => join.strictness != RightAny,
         JoinKind::Left | JoinKind::Full => false,
     };
-    for condition in conditions {
+    let mut conditions: VecDeque<Expression> = conditions.into();
+    while let Some(condition) = conditions.pop_front() {
         let to_left = |at: usize| join.left_columns.get(at).copied().unwrap_or(at);
         let to_right = |at: usize| join.right_columns.get(at.wrapping_sub(first)).copied().unwrap_or(at);
         if !condition.is_deterministic() {
@@ -165,6 +166,10 @@ fn push_into_join(
             (true, false) if left_is_free => of_left.push(condition.map_columns(&to_left)),
             (false, true) if right_is_free => of_right.push(condition.map_columns(&to_right)),
             (true, true) if join.kind == JoinKind::Inner && join.strictness == All => {
+                if let Some(equalities) = null_safe_equalities(&condition, first, functions)? {
+                    conditions.extend(equalities);
+                    continue;
+                }
                 match equality(&condition, first).map(|(left, right)| as_join_key(&left, &right, functions)) {
                     Some(Some(JoinKey { left, right })) => {
                         join.keys
@@ -216,25 +221,6 @@ fn carried_over(condition: &Expression, keys: &[[Expression; 2]], side: usize) -
         Expression::Column { position, .. } if !condition.may_throw() => Some(condition.map_columns(&|_| *position)),
         _ => None,
     }
-}
-
-/// An equality as a key of a join; `None` where keys are compared in another way than `equals` compares.
-pub(crate) fn as_join_key(left: &Expression, right: &Expression, functions: &FunctionContext) -> Option<JoinKey> {
-    let data_type = key_type(left.data_type(), right.data_type()).ok()?;
-    let is_signed = |side: &Expression| side.data_type().inner().is_signed_integer();
-    // Keys of 64 bits are compared by bits whatever their sign.
-    let by_bits = data_type == DataType::UInt64 && (is_signed(left) || is_signed(right));
-    let is_plain = data_type.is_integer() && !by_bits || data_type.is_date_or_time() || data_type == DataType::String;
-    let has_fixed = [left, right].iter().any(|side| matches!(side.data_type().inner(), DataType::FixedString(_)));
-    if !is_plain || has_fixed {
-        return None;
-    }
-    let side = |side: &Expression| {
-        let nullable = side.data_type().remove_low_cardinality().is_nullable();
-        let to = if nullable { DataType::Nullable(Arc::new(data_type.clone())) } else { data_type.clone() };
-        cast(side.clone(), &to, functions).ok()
-    };
-    Some(JoinKey { left: side(left)?, right: side(right)? })
 }
 
 /// Whether a condition is made of comparisons of columns with constants of their own kind: it says nothing of rows that it lets not pass.

@@ -92,7 +92,7 @@ pub struct Stride {
     /// Tasks that have workers: no more than there are workers.
     worked: Vec<usize>,
     board: Arc<Board>,
-    /// The highest pass with which a task was given to a worker here.
+    /// The highest that [`Stride::pass_us`] was when a task was given to a worker.
     pass_us: u64,
     /// Workers that have a task.
     leased: usize,
@@ -137,10 +137,13 @@ impl Stride {
         }
     }
 
-    /// Where newcomers start: the pass of the task that was given to a worker last, or that a worker stayed with.
+    /// Where newcomers start: the least pass with which any worker is at a task, and never less than before. So every worker is at
+    /// a task that a newcomer of full priority passes after the next morsel, and it waits for whichever ends first. If newcomers
+    /// started at the greatest pass, then workers whose tasks are behind that would stay with them: old tasks' passes grow by a
+    /// hundred times their CPU time.
     fn pass_us(&self) -> u64 {
         let of_worked = self.worked.iter().filter_map(|at| Some(self.entries[*at].as_ref()?.account.picked_us()));
-        of_worked.fold(self.pass_us, u64::max)
+        self.pass_us.max(of_worked.min().unwrap_or(0))
     }
 
     /// There may be a morsel of this task now. Gives how many more workers could come.
@@ -186,12 +189,12 @@ impl Stride {
         if entry.workers == 1 {
             self.worked.push(at);
         }
-        self.pass_us = self.pass_us.max(entry.account.pass_us());
         let reserved_us = entry.account.reserve();
         let waited_ns = entry.waiting_since_ns.take().map_or(0, |since| now_ns.saturating_sub(since));
         entry.waited_ns += waited_ns;
         let account = entry.account.clone();
         let calls = account.calls();
+        self.pass_us = self.pass_us();
         self.place(at);
         self.publish();
         Some(Lease { task: TaskId(at), waited_ns, account, board: self.board.clone(), calls, reserved_us })
@@ -412,6 +415,27 @@ mod tests {
 
     fn simulate(workers: usize, tasks: &[(f64, u64, usize)]) -> Vec<u64> {
         simulate_watched(workers, tasks, &mut |_| {})
+    }
+
+    #[test]
+    fn every_worker_of_old_tasks_leaves_for_a_newcomer() {
+        let mut stride = Stride::default();
+        let old = [stride.add(1.0, 1), stride.add(1.0, 1)];
+        old.iter().for_each(|task| {
+            stride.wake(*task, 0);
+        });
+        let mut leases = old.map(|_| stride.pick(0, None).unwrap());
+        // Both are old, and one is ahead by almost as much as it may be.
+        for (lease, morsels) in leases.iter_mut().zip([200, 203]) {
+            (0..morsels).for_each(|_| assert!(lease.ran(MORSEL_NS, Step::Worked)));
+        }
+        let newcomer = stride.add(1.0, 2);
+        stride.wake(newcomer, 0);
+        for mut lease in leases {
+            assert!(!lease.ran(MORSEL_NS, Step::Worked), "the worker of {:?} stays", lease.task);
+            stride.give_back(lease, Step::Worked, 0);
+        }
+        assert_eq!(stride.pick(0, None).unwrap().task, newcomer);
     }
 
     #[test]

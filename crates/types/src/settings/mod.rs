@@ -418,7 +418,7 @@ settings! {
     max_recursive_cte_evaluation_depth: u64 as UInt64 = "1000", "How often the recursive part of WITH RECURSIVE is run at most.";
     enable_optimize_predicate_expression: bool as Bool = "1", "Whether predicates are pushed into subqueries.";
     optimize_move_to_prewhere: bool as Bool = "1", "Accepted for compatibility: conditions of WHERE are always tested first where that saves reading.";
-    optimize_arithmetic_operations_in_aggregate_functions: bool as Bool = "1", "Whether sum(x + c) becomes sum(x) + c * count().";
+    optimize_arithmetic_operations_in_aggregate_functions: bool as Bool = "1", "Whether sum, min, max and avg of x * c and the like are computed of x, and the constant is applied to the result.";
     exact_rows_before_limit: bool as Bool = "0", "Whether the server makes and counts all groups that a LIMIT chooses from, also where a few of them would do.";
     optimize_rewrite_has_to_in: bool as Bool = "1", "Whether has() of a constant array becomes IN, which builds a set of it.";
     optimize_time_filter_with_preimage: bool as Bool = "1", "Whether a condition on a function of a date or time, such as toYear(day) = 1997, becomes a range of the date or time itself.";
@@ -652,6 +652,7 @@ settings! {
     query_plan_join_swap_table: String as String = "auto", "Whether the sides of a JOIN change places, so that the smaller one is held in memory: auto, false or true.";
     query_plan_optimize_join_order_limit: u64 as UInt64 = "10", "Whether inner joins of three and more tables run in the order that is estimated to be the fastest: above 1. 0 and 1 leave the order written.";
     query_plan_common_subplans: bool as Bool = "1", "Whether what a query computes several times in the same way, as a common table expression that it reads twice, is computed once.";
+    allow_reorder_prewhere_conditions: bool as Bool = "1", "Whether conditions joined by AND are tested in the order that costs least, by what each has cost and let through so far.";
     enable_join_runtime_filters: bool as Bool = "1", "Whether rows that will find no partner in a join are left out before the joins and aggregations below its probe side, by the keys of its build side.";
     query_plan_convert_outer_join_to_inner_join: bool as Bool = "1", "Whether an outer join keeps fewer rows where a condition above leaves out those without a partner.";
     query_plan_convert_any_join_to_semi_or_anti_join: bool as Bool = "1", "Whether a join is a semi join where only matters whether a row has a partner.";

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use squall_functions::FunctionContext;
 use squall_types::{Error, Result, Schema};
 
-use crate::analyzer::equality;
+use crate::analyzer::{as_join_key, equality};
 use crate::expression::Expression;
 use crate::plan::{Join, JoinKey, JoinKind, JoinStrictness, Plan};
 use crate::rules::cardinality;
-use crate::rules::predicate_pushdown::as_join_key;
 use crate::rules::{all_of, call, column_made_nullable, conjuncts};
 
 /// A set of relations, a bit each.

@@ -1,0 +1,126 @@
+//! Conditions of a join as its keys: which comparisons are equalities of the two sides, and what type both sides then have.
+
+use std::sync::Arc;
+
+use squall_functions::FunctionContext;
+use squall_types::column::default_value;
+use squall_types::{DataType, Result};
+
+use super::conversion::{cast, supertype};
+use crate::expression::Expression;
+use crate::plan::JoinKey;
+use crate::rules::{call, conjuncts};
+
+/// Whether an expression reads columns of the left side, and of the right side, which begins at `first`.
+pub(crate) fn sides_of(expression: &Expression, first: usize) -> (bool, bool) {
+    let mut sides = (false, false);
+    expression.visit_columns(&mut |column| if column < first { sides.0 = true } else { sides.1 = true });
+    sides
+}
+
+/// The two sides of an equality between the sides of a join, the left one first.
+pub(crate) fn equality(condition: &Expression, first: usize) -> Option<(Expression, Expression)> {
+    let Expression::Function { name, arguments, .. } = condition else { return None };
+    let [one, other] = &arguments[..] else { return None };
+    if &**name != "equals" {
+        return None;
+    }
+    match (sides_of(one, first), sides_of(other, first)) {
+        ((true, false), (false, true)) => Some((one.clone(), other.clone())),
+        ((false, true), (true, false)) => Some((other.clone(), one.clone())),
+        _ => None,
+    }
+}
+
+/// `a = x OR b = y`: ClickHouse takes every branch for a set of keys.
+pub(super) fn is_disjunction_of_equalities(condition: &Expression, first: usize) -> bool {
+    match condition {
+        Expression::Function { name, arguments, .. } if &**name == "or" => arguments.iter().all(|branch| {
+            let mut conditions = Vec::new();
+            conjuncts(branch.clone(), &mut conditions);
+            conditions
+                .iter()
+                .any(|condition| equality(condition, first).is_some() || is_disjunction_of_equalities(condition, first))
+        }),
+        _ => false,
+    }
+}
+
+/// The type that keys of two types are compared in, without Nullable and LowCardinality.
+///
+/// # Errors
+/// `NO_COMMON_TYPE`.
+pub(crate) fn key_type(left: &DataType, right: &DataType) -> Result<DataType> {
+    let plain = |data_type: &DataType| data_type.remove_low_cardinality().remove_nullable();
+    let (left, right) = (plain(left), plain(right));
+    match supertype(&[left.clone(), right.clone()]) {
+        // What no signed integer holds is compared by its bits.
+        Err(_) if left.is_integer() && right.is_integer() => Ok(DataType::UInt64),
+        // NULL alone, which equals nothing.
+        Ok(DataType::Nothing) => Ok(DataType::UInt8),
+        other => other,
+    }
+}
+
+/// A key's type with Nullable where the side that it is of has NULLs.
+pub(super) fn with_nulls_of(data_type: &DataType, other: &DataType) -> DataType {
+    if other.remove_low_cardinality().is_nullable() && data_type.can_be_inside_nullable() {
+        return DataType::Nullable(Arc::new(data_type.clone()));
+    }
+    data_type.clone()
+}
+
+/// What `a <=> b`, for which NULL equals NULL, says in equalities: that both are NULL or neither is, and that the values are the same,
+/// with one value in the place of every NULL. These can be keys. `None` for other conditions.
+///
+/// # Errors
+/// Those of the functions that it is made of.
+pub(crate) fn null_safe_equalities(
+    condition: &Expression,
+    first: usize,
+    functions: &FunctionContext,
+) -> Result<Option<Vec<Expression>>> {
+    let Expression::Function { name, arguments, .. } = condition else { return Ok(None) };
+    let [one, other] = &arguments[..] else { return Ok(None) };
+    let is_across = matches!(
+        (sides_of(one, first), sides_of(other, first)),
+        ((true, false), (false, true)) | ((false, true), (true, false))
+    );
+    if &**name != "isNotDistinctFrom" || !is_across {
+        return Ok(None);
+    }
+    let sides = [one, other];
+    if !sides.iter().all(|side| side.data_type().remove_low_cardinality().is_nullable()) {
+        return Ok(Some(vec![call("equals", vec![one.clone(), other.clone()], functions)?]));
+    }
+    let of_both = |make: &dyn Fn(&Expression) -> Result<Expression>| {
+        call("equals", sides.into_iter().map(make).collect::<Result<_>>()?, functions)
+    };
+    Ok(Some(vec![
+        of_both(&|side| call("isNull", vec![side.clone()], functions))?,
+        of_both(&|side| {
+            let data_type = side.data_type().remove_low_cardinality().remove_nullable();
+            let value = default_value(&data_type);
+            call("ifNull", vec![side.clone(), Expression::Constant { value, data_type }], functions)
+        })?,
+    ]))
+}
+
+/// An equality as a key of a join; `None` where keys are compared in another way than `equals` compares.
+pub(crate) fn as_join_key(left: &Expression, right: &Expression, functions: &FunctionContext) -> Option<JoinKey> {
+    let data_type = key_type(left.data_type(), right.data_type()).ok()?;
+    let is_signed = |side: &Expression| side.data_type().inner().is_signed_integer();
+    // Keys of 64 bits are compared by bits whatever their sign.
+    let by_bits = data_type == DataType::UInt64 && (is_signed(left) || is_signed(right));
+    let is_plain = data_type.is_integer() && !by_bits || data_type.is_date_or_time() || data_type == DataType::String;
+    let has_fixed = [left, right].iter().any(|side| matches!(side.data_type().inner(), DataType::FixedString(_)));
+    if !is_plain || has_fixed {
+        return None;
+    }
+    let side = |side: &Expression| {
+        let nullable = side.data_type().remove_low_cardinality().is_nullable();
+        let to = if nullable { DataType::Nullable(Arc::new(data_type.clone())) } else { data_type.clone() };
+        cast(side.clone(), &to, functions).ok()
+    };
+    Some(JoinKey { left: side(left)?, right: side(right)? })
+}
