@@ -59,8 +59,9 @@ struct InsertLocal {
 }
 
 impl LocalSink for InsertLocal {
-    fn consume(&mut self, _: Sequence, block: Block) -> Result<()> {
+    fn consume(&mut self, sequence: Sequence, block: Block) -> Result<()> {
         let (rows, bytes) = (block.rows() as u64, block.value_bytes() as u64);
+        self.writer.set_place((sequence.input, sequence.morsel));
         if let Some(part) = self.writer.write(block)? {
             self.parts.add(part);
         }

@@ -9,7 +9,7 @@ use twox_hash::XxHash3_128;
 
 use crate::key_index::row_bytes;
 use crate::merge_tree::PreparedParts;
-use crate::table::{InsertWriter, Insertion, PartWork};
+use crate::table::{InsertPlace, InsertWriter, Insertion, PartWork};
 
 /// Rows that are hashed between two looks at the limits.
 const HASHED_ROWS: usize = 8192;
@@ -95,6 +95,10 @@ struct HashingWriter {
 }
 
 impl InsertWriter for HashingWriter {
+    fn set_place(&mut self, place: InsertPlace) {
+        self.writer.set_place(place);
+    }
+
     fn write(&mut self, block: Block) -> Result<Option<PartWork>> {
         self.id.add(&block)?;
         self.writer.write(block)

@@ -64,9 +64,9 @@ pub use null::null_table;
 pub use part_event::{NotePart, PartEvent, PartEventKind};
 pub use session_catalog::SessionCatalog;
 pub use table::{
-    Claim, ColumnBounds, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartTtl,
-    PartTtlKind, PartWork, ProjectionPart, ScanRequest, ScanSelection, SkipIndexSize, SkipIndexUse, Table, TableHandle,
-    TableScan, commit_together,
+    Claim, ColumnBounds, InsertLimits, InsertPlace, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge,
+    PartTtl, PartTtlKind, PartWork, ProjectionPart, ScanRequest, ScanSelection, SkipIndexSize, SkipIndexUse, Table,
+    TableHandle, TableScan, commit_together,
 };
 pub use value_ends::ValueEnds;
 pub use view::{inserted_rows, system_view};

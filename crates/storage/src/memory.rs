@@ -16,7 +16,7 @@ use crate::column_mapping::{ColumnDefaults, ColumnMapping, Source};
 use crate::identity::{TableIdentity, TableName};
 use crate::key_binding::KeyBinding;
 use crate::row_claims::RowClaims;
-use crate::table::{Claim, InsertWriter, Insertion, Morsel, PartWork, ScanRequest, Table, TableScan};
+use crate::table::{Claim, InsertPlace, InsertWriter, Insertion, Morsel, PartWork, ScanRequest, Table, TableScan};
 
 /// The rows of a table, and what inserts add to.
 #[derive(Debug)]
@@ -298,7 +298,7 @@ impl TableScan for MemoryScan {
 }
 
 /// Blocks of an INSERT that is not committed yet.
-type Pending = Mutex<Vec<Arc<Block>>>;
+type Pending = Mutex<Vec<(InsertPlace, Arc<Block>)>>;
 
 struct MemoryInsertion {
     core: Arc<Pending>,
@@ -308,7 +308,12 @@ struct MemoryInsertion {
 
 impl Insertion for MemoryInsertion {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
-        Ok(Box::new(MemoryWriter { pending: self.core.clone(), schema: self.schema.clone(), blocks: Vec::new() }))
+        Ok(Box::new(MemoryWriter {
+            pending: self.core.clone(),
+            schema: self.schema.clone(),
+            place: InsertPlace::default(),
+            blocks: Vec::new(),
+        }))
     }
 
     fn commit(&self) -> Result<()> {
@@ -317,7 +322,9 @@ impl Insertion for MemoryInsertion {
             return Err(Error::new(ErrorCode::TABLE_IS_DROPPED, "Table is dropped"));
         }
         self.live.commits.fetch_add(1, Ordering::Relaxed);
-        let new = std::mem::take(&mut *self.core.lock());
+        let mut new = std::mem::take(&mut *self.core.lock());
+        new.sort_by_key(|(place, _)| *place);
+        let new: Vec<Arc<Block>> = new.into_iter().map(|(_, block)| block).collect();
         if !new.is_empty() {
             self.live.blocks.rcu(|blocks| blocks.with(&new));
         }
@@ -328,14 +335,19 @@ impl Insertion for MemoryInsertion {
 struct MemoryWriter {
     pending: Arc<Pending>,
     schema: Arc<Schema>,
-    blocks: Vec<Arc<Block>>,
+    place: InsertPlace,
+    blocks: Vec<(InsertPlace, Arc<Block>)>,
 }
 
 impl InsertWriter for MemoryWriter {
+    fn set_place(&mut self, place: InsertPlace) {
+        self.place = place;
+    }
+
     fn write(&mut self, block: Block) -> Result<Option<PartWork>> {
         if !block.is_empty() {
             let block = block.materialize()?.with_schema(self.schema.clone());
-            self.blocks.push(Arc::new(block));
+            self.blocks.push((self.place, Arc::new(block)));
         }
         Ok(None)
     }

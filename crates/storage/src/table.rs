@@ -438,8 +438,15 @@ pub fn commit_together(insertions: &[Arc<dyn Insertion>], refresh: Option<Refres
 /// an error where the rows cannot be stored.
 pub type PartWork = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
+/// A place among the rows of an INSERT: first by the number of the input, then by that of the morsel in it.
+pub type InsertPlace = (usize, u64);
+
 /// Takes the rows of an INSERT on one thread. Columns are all of the table's stored columns, in order.
 pub trait InsertWriter: Send {
+    /// Says where the rows of the blocks that come next stand among all rows of the INSERT. Several writers may be at one INSERT; what they
+    /// put together in the end is in this order.
+    fn set_place(&mut self, _place: InsertPlace) {}
+
     /// Takes a block. When enough rows have come it gives the work that makes parts of them.
     ///
     /// # Errors

@@ -10,8 +10,8 @@ use squall_engine::QueryContext;
 use squall_planner::{MaterializedView, Plan, TableDefinition, TableMetadata, Used, ViewPlan, plan_view_rows};
 use squall_sql::ast::SqlSecurity;
 use squall_storage::{
-    IdentifiedInsertion, InsertId, InsertLimits, InsertWriter, Insertion, PartWork, RefreshNote, Table, TableHandle,
-    TableName, commit_together, inserted_rows,
+    IdentifiedInsertion, InsertId, InsertLimits, InsertPlace, InsertWriter, Insertion, PartWork, RefreshNote, Table,
+    TableHandle, TableName, commit_together, inserted_rows,
 };
 use squall_types::{Block, Error, ErrorCode, Result};
 
@@ -338,6 +338,10 @@ struct KeepingWriter {
 }
 
 impl InsertWriter for KeepingWriter {
+    fn set_place(&mut self, place: InsertPlace) {
+        self.writer.set_place(place);
+    }
+
     fn write(&mut self, block: Block) -> Result<Option<PartWork>> {
         if !block.is_empty() {
             let mut kept = self.kept.lock();

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use squall_types::{Block, Error, ErrorCode, Result};
 
 use super::MergeTree;
+use super::merge_rule::MergeRule;
 use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
@@ -18,7 +19,7 @@ use super::unsorted_rows::UnsortedRows;
 use crate::catalog::{ColumnStatistics, ForeignFile, InsertMark, InsertedParts, NewPart, RefreshNote};
 use crate::identity::TableName;
 use crate::insert_id::InsertId;
-use crate::table::{InsertLimits, InsertWriter, Insertion, PartWork};
+use crate::table::{InsertLimits, InsertPlace, InsertWriter, Insertion, PartWork};
 use squall_runtime::profile_events::count;
 use squall_runtime::{Pieces, ProfileEvent};
 
@@ -54,16 +55,22 @@ struct Parts {
 /// Rows that wait to become parts.
 #[derive(Default)]
 struct Buffered {
-    blocks: Vec<Block>,
+    blocks: Vec<(InsertPlace, Block)>,
     rows: usize,
     bytes: usize,
 }
 
 impl Buffered {
-    fn push(&mut self, block: Block, bytes: usize) {
+    fn push(&mut self, place: InsertPlace, block: Block, bytes: usize) {
         self.rows += block.rows();
         self.bytes += bytes;
-        self.blocks.push(block);
+        self.blocks.push((place, block));
+    }
+
+    /// The blocks in the order of the INSERT: of rows with equal keys the last one may be the one that counts.
+    fn into_blocks(mut self) -> Vec<Block> {
+        self.blocks.sort_by_key(|(place, _)| *place);
+        self.blocks.into_iter().map(|(_, block)| block).collect()
     }
 
     fn append(&mut self, other: Self) {
@@ -110,7 +117,12 @@ impl Insertion for MergeTreeInsertion {
             limits: self.limits,
             parts: self.parts.clone(),
             buffered: Buffered::default(),
+            place: InsertPlace::default(),
         }))
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.table.rule.as_ref().is_some_and(MergeRule::depends_on_order)
     }
 
     fn commit(&self) -> Result<()> {
@@ -229,6 +241,7 @@ struct PartsWriter {
     limits: InsertLimits,
     parts: Arc<Mutex<Parts>>,
     buffered: Buffered,
+    place: InsertPlace,
 }
 
 impl PartsWriter {
@@ -247,7 +260,7 @@ impl PartsWriter {
         let (table, parts, limits) = (self.table.clone(), self.parts.clone(), self.limits);
         Some(Box::pin(async move {
             for batch in batches {
-                make_parts(table.clone(), parts.clone(), batch.blocks, limits).await?;
+                make_parts(table.clone(), parts.clone(), batch.into_blocks(), limits).await?;
             }
             Ok(())
         }))
@@ -302,6 +315,10 @@ async fn wait_for_disk(parts: &Mutex<Parts>) -> Result<()> {
 }
 
 impl InsertWriter for PartsWriter {
+    fn set_place(&mut self, place: InsertPlace) {
+        self.place = place;
+    }
+
     fn write(&mut self, block: Block) -> Result<Option<PartWork>> {
         if block.is_empty() {
             return Ok(None);
@@ -309,7 +326,7 @@ impl InsertWriter for PartsWriter {
         let block = block.with_schema(self.table.identity.stored.clone());
         let bytes = block.value_bytes();
         let earlier = if self.buffered.has_room_for(bytes) { None } else { self.flush() };
-        self.buffered.push(block, bytes);
+        self.buffered.push(self.place, block, bytes);
         let is_enough = self.buffered.rows >= self.limits.min_insert_block_size_rows
             || self.buffered.bytes >= self.limits.min_insert_block_size_bytes;
         // After those of before, the rows of this block alone can wait for the next.

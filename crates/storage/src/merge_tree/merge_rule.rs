@@ -101,6 +101,16 @@ impl MergeRule {
         }
     }
 
+    /// Whether it matters which of two rows with equal keys was inserted first: then the rows of an INSERT go through one writer.
+    pub(super) fn depends_on_order(&self) -> bool {
+        match self {
+            Self::Replacing { .. } | Self::Collapsing { .. } => true,
+            Self::VersionedCollapsing { .. } => false,
+            // Sums are the same in any order, and of other columns any value may stay.
+            Self::Folding { drops_zeros, .. } => !drops_zeros,
+        }
+    }
+
     /// The stored columns that the rule needs to know which rows stay.
     pub(super) fn columns(&self) -> Vec<usize> {
         match self {
