@@ -20,4 +20,8 @@ SELECT max(number * 18446744073709551615), min(number * 3.5), max(number * -0.5)
 SELECT max(x * 2), min(x * -2), max(x + 1) FROM (SELECT arrayJoin([1.5, nan, -inf, 7.25, inf]) AS x WHERE NOT isNaN(x));
 SELECT max(toLowCardinality(number) * 2), min(toLowCardinality(number) - 5) FROM numbers(10);
 SELECT max(materialize(toUInt256(number)) * 2), min(toInt128(number) * -3), sum(toUInt128(number) * 2) FROM numbers(10);
+SELECT max(x), min(x), sum(x) FROM (SELECT u8 + 2 AS x FROM t WHERE g = 9);
+SELECT min(x), max(x), avg(x) FROM (SELECT 5 - u8 AS x FROM t WHERE g = 9);
+SELECT g, max(x) FROM (SELECT g, u8 + 2 AS x FROM t WHERE g = 9) GROUP BY g WITH TOTALS;
+SELECT max(x) FROM (SELECT g, u8 + 2 AS x FROM t WHERE g = 9) GROUP BY ROLLUP(g);
 DROP TABLE t;

@@ -18,11 +18,11 @@ pub(crate) fn sides_of(expression: &Expression, first: usize) -> (bool, bool) {
     sides
 }
 
-/// The two sides of an equality between the sides of a join, the left one first.
-pub(crate) fn equality(condition: &Expression, first: usize) -> Option<(Expression, Expression)> {
+/// The two sides of a call of `function` across the sides of a join, the left one first.
+fn sides_of_call(condition: &Expression, function: &str, first: usize) -> Option<(Expression, Expression)> {
     let Expression::Function { name, arguments, .. } = condition else { return None };
     let [one, other] = &arguments[..] else { return None };
-    if &**name != "equals" {
+    if &**name != function {
         return None;
     }
     match (sides_of(one, first), sides_of(other, first)) {
@@ -30,6 +30,11 @@ pub(crate) fn equality(condition: &Expression, first: usize) -> Option<(Expressi
         ((false, true), (true, false)) => Some((other.clone(), one.clone())),
         _ => None,
     }
+}
+
+/// The two sides of an equality between the sides of a join, the left one first.
+pub(crate) fn equality(condition: &Expression, first: usize) -> Option<(Expression, Expression)> {
+    sides_of_call(condition, "equals", first)
 }
 
 /// `a = x OR b = y`: ClickHouse takes every branch for a set of keys.
@@ -80,21 +85,13 @@ pub(crate) fn null_safe_equalities(
     first: usize,
     functions: &FunctionContext,
 ) -> Result<Option<Vec<Expression>>> {
-    let Expression::Function { name, arguments, .. } = condition else { return Ok(None) };
-    let [one, other] = &arguments[..] else { return Ok(None) };
-    let is_across = matches!(
-        (sides_of(one, first), sides_of(other, first)),
-        ((true, false), (false, true)) | ((false, true), (true, false))
-    );
-    if &**name != "isNotDistinctFrom" || !is_across {
-        return Ok(None);
-    }
-    let sides = [one, other];
+    let Some((left, right)) = sides_of_call(condition, "isNotDistinctFrom", first) else { return Ok(None) };
+    let sides = [left, right];
     if !sides.iter().all(|side| side.data_type().remove_low_cardinality().is_nullable()) {
-        return Ok(Some(vec![call("equals", vec![one.clone(), other.clone()], functions)?]));
+        return Ok(Some(vec![call("equals", sides.into(), functions)?]));
     }
     let of_both = |make: &dyn Fn(&Expression) -> Result<Expression>| {
-        call("equals", sides.into_iter().map(make).collect::<Result<_>>()?, functions)
+        call("equals", sides.iter().map(make).collect::<Result<_>>()?, functions)
     };
     Ok(Some(vec![
         of_both(&|side| call("isNull", vec![side.clone()], functions))?,

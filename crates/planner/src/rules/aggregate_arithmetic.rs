@@ -18,7 +18,10 @@ use crate::plan::{AggregateCall, Plan};
 pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
     plan.try_for_each_input(|input| apply(input, functions))?;
     let Plan::Aggregate(aggregate) = plan else { return Ok(()) };
-    if !aggregate.aggregates.iter().any(|call| Arithmetic::inside_of(call).is_some()) {
+    // Of no rows `min(x)` is 0, and so is `min(x + 1)`; ClickHouse 26.9 says 1 where it rewrites it.
+    let may_lack_rows = aggregate.keys.is_empty() || aggregate.with_totals || aggregate.sets.is_some();
+    let inside_of = |call| Arithmetic::inside_of(call).filter(|inside| !(may_lack_rows && inside.is_of_extremes()));
+    if !aggregate.aggregates.iter().any(|call| inside_of(call).is_some()) {
         return Ok(());
     }
     let keys = aggregate.keys.len();
@@ -26,9 +29,8 @@ pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> 
     let mut expressions: Vec<Expression> =
         aggregate.keys.iter().enumerate().map(|(at, key)| Expression::column(at, key.data_type())).collect();
     for original in &aggregate.aggregates {
-        let input = aggregate.input.schema();
-        let rewritten = match Arithmetic::inside_of(original) {
-            Some(inside) => inside.rewrite(original, input, keys, &mut calls, functions)?,
+        let rewritten = match inside_of(original) {
+            Some(inside) => inside.rewrite(original, aggregate.input.schema(), keys, &mut calls, functions)?,
             None => None,
         };
         expressions.push(rewritten.unwrap_or_else(|| add(original.clone(), keys, &mut calls)));
@@ -77,6 +79,10 @@ impl<'a> Arithmetic<'a> {
         (is_plain && is_known && fits).then_some(Self { aggregate, value, constant, operator, constant_first })
     }
 
+    fn is_of_extremes(&self) -> bool {
+        matches!(self.aggregate, "min" | "max")
+    }
+
     /// The call in its other form; `None` where that would be of another type.
     fn rewrite(
         &self,
@@ -104,14 +110,13 @@ impl<'a> Arithmetic<'a> {
             return cast(call(self.operator, in_order(sum, shift), functions)?, return_type, functions).map(Some);
         }
         let inner = of_value(self.inner_aggregate(functions)?)?;
-        // Its place is known once its type is.
-        let placeholder = Expression::column(0, inner.function.return_type());
-        let typed = call(self.operator, in_order(placeholder, self.constant.clone()), functions)?;
-        if typed.data_type() != return_type {
+        let column = Expression::column(place(&inner, keys, calls), inner.function.return_type());
+        let outer = call(self.operator, in_order(column, self.constant.clone()), functions)?;
+        if outer.data_type() != return_type {
             return Ok(None);
         }
-        let column = add(inner, keys, calls);
-        call(self.operator, in_order(column, self.constant.clone()), functions).map(Some)
+        add(inner, keys, calls);
+        Ok(Some(outer))
     }
 
     /// What is to be computed of the values themselves: of `max(-2 * x)` it is the least `x`.
@@ -132,12 +137,16 @@ impl<'a> Arithmetic<'a> {
     }
 }
 
+/// Where the column of an aggregate is, or would be after those that are there.
+fn place(call: &AggregateCall, keys: usize, calls: &[AggregateCall]) -> usize {
+    let known = calls.iter().position(|known| super::duplicate_aggregates::is_same(known, call));
+    keys + known.unwrap_or(calls.len())
+}
+
 /// The column of an aggregate, which is added unless it is there.
 fn add(call: AggregateCall, keys: usize, calls: &mut Vec<AggregateCall>) -> Expression {
-    let known = calls.iter().position(|known| super::duplicate_aggregates::is_same(known, &call));
-    let at = known.unwrap_or(calls.len());
-    let column = Expression::column(keys + at, call.function.return_type());
-    if known.is_none() {
+    let column = Expression::column(place(&call, keys, calls), call.function.return_type());
+    if place(&call, keys, calls) == keys + calls.len() {
         calls.push(call);
     }
     column

@@ -4,12 +4,13 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 use squall_types::{Block, Error, ErrorCode, Result};
 
 use super::MergeTree;
+use super::merge_control::BlockClaim;
 use super::merge_rule::MergeRule;
 use super::part::Part;
 use super::part_name::PartName;
@@ -50,6 +51,39 @@ struct Parts {
     writers: usize,
     /// What finished writers have left.
     left: Buffered,
+    turns: Turns,
+}
+
+/// Batches of rows take the numbers of their parts in turn, whichever is made first: of rows with equal keys in two parts, those of the
+/// higher number are the later ones.
+#[derive(Default)]
+struct Turns {
+    given: u64,
+    ended: u64,
+    waiting: Vec<Waker>,
+}
+
+impl Turns {
+    /// A turn after all others.
+    fn give(&mut self) -> u64 {
+        self.given += 1;
+        self.given - 1
+    }
+
+    fn poll(&mut self, turn: u64, context: &Context<'_>) -> Poll<()> {
+        if turn == self.ended {
+            return Poll::Ready(());
+        }
+        self.waiting.push(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// Ends the turn that is on. Gives those to wake.
+    #[must_use]
+    fn end(&mut self) -> Vec<Waker> {
+        self.ended += 1;
+        std::mem::take(&mut self.waiting)
+    }
 }
 
 /// Rows that wait to become parts.
@@ -258,9 +292,13 @@ impl PartsWriter {
             return None;
         }
         let (table, parts, limits) = (self.table.clone(), self.parts.clone(), self.limits);
+        let turns: Vec<u64> = {
+            let mut parts = parts.lock();
+            batches.iter().map(|_| parts.turns.give()).collect()
+        };
         Some(Box::pin(async move {
-            for batch in batches {
-                make_parts(table.clone(), parts.clone(), batch.into_blocks(), limits).await?;
+            for (batch, turn) in batches.into_iter().zip(turns) {
+                make_parts(table.clone(), parts.clone(), batch.into_blocks(), turn, limits).await?;
             }
             Ok(())
         }))
@@ -272,6 +310,7 @@ async fn make_parts(
     table: Arc<MergeTree>,
     parts: Arc<Mutex<Parts>>,
     blocks: Vec<Block>,
+    turn: u64,
     limits: InsertLimits,
 ) -> Result<()> {
     let mut pieces = Pieces::begin();
@@ -280,9 +319,12 @@ async fn make_parts(
     let keys = rows.keys(key, stored, &mut pieces).await?;
     let partitions = partition::split(rows, &keys, limits.max_partitions_per_insert_block, &mut pieces).await?;
     drop(keys);
-    for PartitionRows { id, rows } in partitions {
+    poll_fn(|context| parts.lock().turns.poll(turn, context)).await;
+    let claims: Vec<BlockClaim> = partitions.iter().map(|partition| table.merging.claim_block(&partition.id)).collect();
+    let next = parts.lock().turns.end();
+    next.into_iter().for_each(Waker::wake);
+    for (PartitionRows { id, rows }, claim) in partitions.into_iter().zip(claims) {
         wait_for_disk(&parts).await?;
-        let claim = table.merging.claim_block(&id);
         let name = PartName::of_insert(&id, claim.block);
         let extras = table.extras_of_insert(limits.builds_indices);
         let made =
@@ -351,5 +393,24 @@ impl InsertWriter for PartsWriter {
         }
         drop(parts);
         Ok(self.work(vec![own, others]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_come_in_the_order_in_which_they_were_given() {
+        let mut turns = Turns::default();
+        let given = [turns.give(), turns.give(), turns.give()];
+        let mut context = Context::from_waker(Waker::noop());
+        let is_on =
+            |turns: &mut Turns, context: &mut Context<'_>| given.map(|turn| turns.poll(turn, context).is_ready());
+        assert_eq!(is_on(&mut turns, &mut context), [true, false, false]);
+        assert_eq!(turns.end().len(), 2, "both that wait look again");
+        assert_eq!(is_on(&mut turns, &mut context), [false, true, false]);
+        let _ = turns.end();
+        assert_eq!(is_on(&mut turns, &mut context), [false, false, true]);
     }
 }
