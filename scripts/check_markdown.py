@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the project's Markdown: no line goes beyond column 100 (but tables, and one long word such as an address), and every link
-to a file or heading of the project leads somewhere.
+to a file or heading of the project leads somewhere, as does every `path/to/a_source.rs`.
 
     scripts/check_markdown.py
 """
@@ -56,10 +56,20 @@ def dead_links(name):
                 yield f"{name}:{number}: the link {target} leads nowhere"
 
 
+def dead_sources(name, sources):
+    """Source files that a page names and that are not there."""
+    for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
+        for path in re.findall(r"`((?:\w+/)*\w+\.rs)`", line):
+            if not any(source.endswith("/" + path) for source in sources):
+                yield f"{name}:{number}: there is no file {path}"
+
+
 def main():
-    tracked = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
-    names = subprocess.run(tracked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    names = [name for name in names if (ROOT / name).exists()]
+    tracked = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md", "*.rs"]
+    files = subprocess.run(tracked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    files = [name for name in files if (ROOT / name).exists()]
+    names = [name for name in files if name.endswith(".md")]
+    sources = ["/" + name for name in files if name.endswith(".rs")]
     wrong = [
         f"{name}:{number}: {len(line)} columns, where {COLUMNS} are the most"
         for name in names
@@ -68,6 +78,7 @@ def main():
         if is_too_long(line)
     ]
     wrong += [found for name in names for found in dead_links(name)]
+    wrong += [found for name in names for found in dead_sources(name, sources)]
     print("\n".join(wrong))
     if wrong:
         sys.exit(f"{len(wrong)} faults in Markdown")

@@ -7,40 +7,40 @@ use squall_types::{DataType, Error, ErrorCode, JsonType, Result, Schema};
 
 use crate::arrow::{self, ArrowInput, ArrowOutput, Container};
 #[cfg(feature = "avro")]
-use crate::avro::{self, AvroInput, AvroOutput};
-use crate::bson::{self, BsonOutput, BsonReader};
-use crate::csv::{CsvOutput, CsvReader};
-use crate::custom::CustomOutput;
-use crate::form::{FormReader, OneReader};
+use crate::binary::avro::{self, AvroInput, AvroOutput};
+use crate::binary::bson::{self, BsonOutput, BsonReader};
+use crate::binary::msg_pack::{MsgPackOutput, MsgPackReader};
+use crate::binary::npy::{self, NpyOutput, NpyReader};
+use crate::binary::odbc_driver::OdbcDriverOutput;
+use crate::binary::row_binary::{RowBinaryOutput, RowBinaryReader, read_header};
+use crate::display::markdown::MarkdownOutput;
+use crate::display::pretty::{Drawing, PrettyOutput};
+use crate::display::pretty_json::PrettyJsonOutput;
+use crate::display::tabular::Header;
+use crate::display::vertical::VerticalOutput;
+use crate::display::xml::XmlOutput;
 use crate::input::{InputFormat, RowInput, RowReader};
-use crate::json::{JsonEachRowOutput, JsonOutput, Shape};
-use crate::json_columns::{Around, JsonColumnsOutput, JsonObjectEachRowOutput};
-use crate::json_input::{Frame, JsonReader};
-use crate::json_progress::JsonProgressOutput;
-use crate::json_whole::JsonWholeReader;
-use crate::markdown::MarkdownOutput;
-use crate::msg_pack::{MsgPackOutput, MsgPackReader};
+use crate::json::columns::{Around, JsonColumnsOutput, JsonObjectEachRowOutput};
+use crate::json::output::{JsonEachRowOutput, JsonOutput, Shape};
+use crate::json::progress::JsonProgressOutput;
+use crate::json::rows::{Frame, JsonReader};
+use crate::json::whole::JsonWholeReader;
 use crate::native::{NativeInput, NativeOutput, first_schema};
-use crate::npy::{self, NpyOutput, NpyReader};
-use crate::odbc_driver::OdbcDriverOutput;
 use crate::options::FormatOptions;
 use crate::output::OutputFormat;
 use crate::parquet::{self, ParquetInput, ParquetOutput};
-use crate::pretty::{Drawing, PrettyOutput};
-use crate::pretty_json::PrettyJsonOutput;
-use crate::regexp::RegexpReader;
-use crate::row_binary::{RowBinaryOutput, RowBinaryReader, read_header};
 use crate::schema::{self, Feed, FieldRows, Fields, GuessOptions, JsonRows, TskvRows, ValuesRows, finished, of_rows};
-use crate::sql_insert::SqlInsertOutput;
-use crate::tab_separated::{
+use crate::text::csv::{CsvOutput, CsvReader};
+use crate::text::custom::CustomOutput;
+use crate::text::form::{FormReader, OneReader};
+use crate::text::regexp::RegexpReader;
+use crate::text::sql_insert::SqlInsertOutput;
+use crate::text::tab_separated::{
     LineReader, NullOutput, RawBlobOutput, RawBlobReader, TabSeparatedOutput, TabSeparatedReader, TskvOutput,
     TskvReader,
 };
-use crate::tabular::Header;
-use crate::template::{TemplateOutput, TemplateReader};
-use crate::values::{ValuesOutput, ValuesReader};
-use crate::vertical::VerticalOutput;
-use crate::xml::XmlOutput;
+use crate::text::template::{TemplateOutput, TemplateReader};
+use crate::text::values::{ValuesOutput, ValuesReader};
 
 /// A format, whatever name it was called by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

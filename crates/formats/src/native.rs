@@ -19,7 +19,9 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use squall_types::{Block, Column, DataType, EnumValues, Error, ErrorCode, Physical, Result, Rows, Schema, TypeName};
 
-use crate::bit_planes;
+use crate::binary::bit_planes;
+use crate::binary::states::StateReader;
+use crate::binary::uuid::swap_halves;
 use crate::input::{InputBlock, InputFormat, TableInput};
 use crate::native_alternatives::{
     Form, Structure, read_dynamic, read_dynamic_prefix, read_json, read_json_prefix, read_variant, read_variant_prefix,
@@ -29,8 +31,6 @@ use crate::native_sparse::{KIND_SPARSE, Kind, put_positions, read_sparse, to_sen
 use crate::native_strings::StringLengths;
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
-use crate::states::StateReader;
-use crate::uuid::swap_halves;
 use crate::wire::{Cursor, Stop, bfloat16_bytes, bfloat16_of, put_string, put_varint};
 
 /// From this revision on, every column says whether its serialisation is a custom one.
@@ -179,7 +179,7 @@ pub(crate) fn write_values(data_type: &DataType, array: &dyn Array, form: Form, 
                 write_values(&element.data_type, &**column, form, out)?;
             }
         }
-        DataType::AggregateFunction(state) => crate::states::write_array(state, array, out)?,
+        DataType::AggregateFunction(state) => crate::binary::states::write_array(state, array, out)?,
         DataType::SimpleAggregateFunction(simple) => write_values(simple.values(), array, form, out)?,
         DataType::Named(named) => match &named.name {
             TypeName::QBit(qbit) => bit_planes::write(qbit, array, out)?,

@@ -9,7 +9,7 @@ use arrow_buffer::OffsetBuffer;
 use squall_types::text::{TextOptions, TextStyle, ValueWriter, append_json};
 use squall_types::{Column, DataType, Error, Result};
 
-use crate::field::{Nulls, element_of};
+use crate::text::field::{Nulls, element_of};
 
 /// A column as a tree of its arrays, tuples and maps, down to values that `types` prints.
 #[derive(Debug)]

@@ -5,12 +5,12 @@ use squall_types::{DataType, Error, ErrorCode, Result};
 use super::guess::{Guess, Kind, Mixing};
 use super::json::JsonValues;
 use super::text::{GuessOptions, Literals};
-use crate::csv::CsvReader;
-use crate::json::Shape;
-use crate::json_input::Frame;
-use crate::scan::{Until, scan, skip_spaces};
-use crate::tab_separated::TabSeparatedReader;
-use crate::tabular::Header;
+use crate::display::tabular::Header;
+use crate::json::output::Shape;
+use crate::json::rows::Frame;
+use crate::text::csv::CsvReader;
+use crate::text::scan::{Until, scan, skip_spaces};
+use crate::text::tab_separated::TabSeparatedReader;
 use crate::wire::{Cursor, Stop};
 
 /// One value of a row.

@@ -7,15 +7,23 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 use crate::accumulator::AggregateFunction;
 use crate::registry::own_name;
 
-use super::{
-    analysis_of_variance, any, any_heavy, arg_min_max, as_floats, average, average_weighted, bits, contingency, count,
-    covariance, delta_sum, distinct_paths, entropy, flame_graph, funnel, gini, group_array, group_array_insert_at,
-    group_array_intersect, group_array_moving, group_array_pick, group_bitmap, group_concat, group_uniq_array,
-    histogram, hyper_log_log, information_value, intervals, json_patch, k_means, kahan, largest_triangle,
-    mapped_arrays, mean_tests, min_max, moment_matrix, moving_average, next_node, nothing, numeric_vector, quantile,
-    rank_tests, regression, sequence, series_masks, shape, sketched, sparkbar, stochastic, sum, sum_count, throw,
-    time_decayed, time_series, time_series_grid, top_k, uniq, uniq_exact, uniq_up_to, variance, welford,
+use super::arrays::{
+    group_array, group_array_insert_at, group_array_intersect, group_array_moving, group_array_pick, group_concat,
+    group_uniq_array,
 };
+use super::distinct::{distinct_paths, group_bitmap, hyper_log_log, uniq, uniq_exact, uniq_up_to};
+use super::events::{funnel, intervals, next_node, sequence};
+use super::extremes::{any, any_heavy, arg_min_max, min_max, top_k};
+use super::quantiles::{histogram, quantile, sketched};
+use super::series::{
+    delta_sum, largest_triangle, moving_average, series_masks, sparkbar, time_decayed, time_series, time_series_grid,
+};
+use super::statistics::{
+    analysis_of_variance, contingency, covariance, entropy, gini, information_value, k_means, mean_tests,
+    moment_matrix, numeric_vector, rank_tests, regression, shape, stochastic, variance, welford,
+};
+use super::sums::{as_floats, average, average_weighted, bits, count, kahan, mapped_arrays, sum, sum_count};
+use super::{flame_graph, json_patch, nothing, throw};
 
 /// A function asked for by name.
 #[derive(Clone, Copy)]

@@ -12,11 +12,11 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::AggregateFunction;
 
-use super::element::Bytes;
 use super::family::Call;
 use super::grouped::{self, StateFunction};
-use super::state_bytes::{put_string, put_varint, take_count, take_string, take_varint};
-use super::value_list::{ValueList, list_column};
+use super::values::element::Bytes;
+use super::values::state_bytes::{put_string, put_varint, take_count, take_string, take_varint};
+use super::values::value_list::{ValueList, list_column};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;

@@ -11,7 +11,7 @@ use crate::scalar::json::make::merged_objects;
 
 use super::family::Call;
 use super::grouped::{self, StateFunction};
-use super::state_bytes::{put_string, put_value, put_varint, take_count, take_string, take_value};
+use super::values::state_bytes::{put_string, put_value, put_varint, take_count, take_string, take_value};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;

@@ -3,104 +3,24 @@
 //! skipped, constants and dictionaries are written out) are here and in `combinator`.
 
 mod adapted;
-mod analysis_of_variance;
-mod any;
-mod any_heavy;
-mod arg_min_max;
-mod as_floats;
-mod average;
-mod average_weighted;
-mod bfloat16;
-mod bits;
+mod arrays;
 mod combinator;
-mod contingency;
-mod count;
-mod covariance;
-mod dd_sketch;
-mod delta_sum;
-mod deterministic;
-mod distinct_paths;
-mod distributions;
-mod element;
-mod entropy;
+pub(crate) mod distinct;
 mod events;
+mod extremes;
 mod family;
 mod flame_graph;
-mod float_sums;
-mod funnel;
-mod gini;
-mod gk_summary;
-mod group_array;
-mod group_array_insert_at;
-mod group_array_intersect;
-mod group_array_moving;
-mod group_array_pick;
-pub(crate) mod group_bitmap;
-mod group_concat;
-mod group_uniq_array;
 mod grouped;
-mod hash_set;
-mod histogram;
-mod hyper_log_log;
-mod information_value;
-mod intervals;
 mod json_patch;
-mod k_means;
-mod kahan;
-mod largest_triangle;
-mod levels;
-mod literals;
-mod mapped_arrays;
-mod mean_tests;
-mod min_max;
-mod moment_matrix;
-mod moving_average;
-mod next_node;
 mod nothing;
-mod number;
-pub(crate) mod numeric_vector;
-mod ordered;
-mod parted;
-mod pcg;
 mod plain;
-mod prometheus_histogram;
-mod quantile;
-mod rank_tests;
-mod ranks;
-mod regression;
+mod quantiles;
 mod results;
-mod row_bytes;
-pub(crate) mod row_hash;
-mod samples;
-mod selection;
-mod sequence;
-mod series_masks;
-mod shape;
-mod sketched;
-mod slot_order;
-mod small_set;
-mod sparkbar;
-pub(crate) mod state_bytes;
-pub(crate) mod stochastic;
-mod sum;
-mod sum_count;
-mod t_digest;
+mod series;
+pub(crate) mod statistics;
+mod sums;
 mod throw;
-mod time_decayed;
-mod time_series;
-mod time_series_grid;
-mod timing;
-mod top_k;
-mod uniq;
-mod uniq_exact;
-mod uniq_up_to;
-mod value_key;
-mod value_list;
-mod variance;
-mod weighted_values;
-mod welford;
-mod wide;
-mod wide_quantile;
+pub(crate) mod values;
 
 use std::sync::Arc;
 
@@ -241,7 +161,7 @@ fn settle(
             let own;
             let parameters = match parameters {
                 [] => {
-                    own = literals::read(&state.parameters)?;
+                    own = values::literals::read(&state.parameters)?;
                     &own[..]
                 }
                 parameters => parameters,
@@ -292,18 +212,22 @@ pub(crate) fn state_and_merge(
 /// # Errors
 /// As those of [`resolve`].
 pub(crate) fn of_states(state: &AggregateType) -> Result<Arc<dyn AggregateFunction>> {
-    resolve(&state.function, &literals::read(&state.parameters)?, &state.arguments)
+    resolve(&state.function, &values::literals::read(&state.parameters)?, &state.arguments)
 }
 
 /// The regression whose models a type has; `None` where it has states of another function.
 ///
 /// # Errors
 /// As those of [`resolve`].
-pub(crate) fn regression_of(state: &AggregateType) -> Result<Option<stochastic::Regression>> {
-    match stochastic::Model::of(&state.function) {
+pub(crate) fn regression_of(state: &AggregateType) -> Result<Option<statistics::stochastic::Regression>> {
+    match statistics::stochastic::Model::of(&state.function) {
         None => Ok(None),
-        Some(_) => stochastic::Regression::new(&state.function, &literals::read(&state.parameters)?, &state.arguments)
-            .map(Some),
+        Some(_) => statistics::stochastic::Regression::new(
+            &state.function,
+            &values::literals::read(&state.parameters)?,
+            &state.arguments,
+        )
+        .map(Some),
     }
 }
 
@@ -313,7 +237,7 @@ pub(crate) fn regression_of(state: &AggregateType) -> Result<Option<stochastic::
 /// As those of [`resolve`].
 pub(crate) fn merge_of_states(state: &AggregateType) -> Result<Arc<dyn AggregateFunction>> {
     let name = format!("{}MergeState", state.function);
-    resolve(&name, &literals::read(&state.parameters)?, &[DataType::AggregateFunction(Arc::new(state.clone()))])
+    resolve(&name, &values::literals::read(&state.parameters)?, &[DataType::AggregateFunction(Arc::new(state.clone()))])
 }
 
 /// The function of a `SimpleAggregateFunction`, over values of the type that computes.
@@ -321,7 +245,7 @@ pub(crate) fn merge_of_states(state: &AggregateType) -> Result<Arc<dyn Aggregate
 /// # Errors
 /// As those of [`resolve`].
 pub(crate) fn of_simple(simple: &SimpleAggregateType, computed: &DataType) -> Result<Arc<dyn AggregateFunction>> {
-    resolve(&simple.function, &literals::read(&simple.parameters)?, std::slice::from_ref(computed))
+    resolve(&simple.function, &values::literals::read(&simple.parameters)?, std::slice::from_ref(computed))
 }
 
 /// Refuses a type that names an aggregate function which does not exist, or which does not take or give what the type says.
@@ -381,7 +305,7 @@ pub(crate) fn of_text(text: &str, arguments: &[DataType]) -> Result<Arc<dyn Aggr
             let inside = rest.trim_end().strip_suffix(')').ok_or_else(|| {
                 Error::new(ErrorCode::BAD_ARGUMENTS, format!("Missing parenthesis in aggregate function's name {text}"))
             })?;
-            (name.trim_end(), literals::read(inside)?)
+            (name.trim_end(), values::literals::read(inside)?)
         }
     };
     if !exists(name) {

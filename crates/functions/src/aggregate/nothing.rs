@@ -7,7 +7,7 @@ use squall_types::{Column, DataType, Result};
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 
 use super::family::Call;
-use super::state_bytes::Raw;
+use super::values::state_bytes::Raw;
 
 /// `nothing` and its kin: functions that take anything and see nothing.
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {

@@ -9,7 +9,7 @@ use crate::accumulator::AggregateFunction;
 
 use super::family::Call;
 use super::grouped::{self, StateFunction};
-use super::state_bytes::Raw;
+use super::values::state_bytes::Raw;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let probability = match call.parameters {

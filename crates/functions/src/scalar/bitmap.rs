@@ -7,8 +7,8 @@ use squall_types::{AggregateType, Column, DataType, Error, ErrorCode, Result, ch
 
 use super::array::{Lists, item_type, list_column};
 use super::simple::{Call, Function, Strings, StringsBuilder};
-use crate::aggregate::group_bitmap::{Form, Integers, Rule};
-use crate::aggregate::row_hash::number_bits;
+use crate::aggregate::distinct::group_bitmap::{Form, Integers, Rule};
+use crate::aggregate::values::row_hash::number_bits;
 use crate::function::{BoundFunction, ScalarFunction};
 use crate::partial_sort;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use squall_types::{AggregateType, Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
 use super::simple::{Call, Function, Strings, StringsBuilder, argument, value_column};
-use crate::aggregate::numeric_vector::{NumericVector, Shape};
+use crate::aggregate::statistics::numeric_vector::{NumericVector, Shape};
 use crate::function::{BoundFunction, ScalarFunction};
 
 type Bound = Result<Arc<dyn BoundFunction>>;

@@ -23,7 +23,8 @@ use crate::http::response::{Headers, Response};
 use crate::http::rules::{Found, Handler, Page, QueryHandler, SharedRules};
 use crate::http::trace;
 use crate::network::Socket;
-use crate::query::{Query, QueryRequest};
+use crate::query::Query;
+use crate::query::QueryRequest;
 use crate::server::Server;
 use crate::session::{ClientInfo, HttpMethod, Interface, Session, SessionLease};
 

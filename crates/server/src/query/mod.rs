@@ -1,58 +1,15 @@
 //! One query's life, for both protocols: text in; parsed, checked, admitted, planned, started; then a stream of blocks, or a sink for
 //! the data of an INSERT; at its end an entry in the query log.
 
-mod access;
-mod alter;
-mod async_insert;
-mod backup;
-mod cache;
-mod cascade;
-mod catalog;
-mod check;
+mod change;
+mod control;
 mod counting;
-mod create;
-mod data_function;
-mod deduplicate;
-mod describe;
-mod dictionary;
-mod drop;
-mod drop_limit;
-mod executable;
-mod execute_as;
-mod explain;
+mod definition;
 mod extremes;
-mod file_engine;
-mod input;
-mod insert;
-mod insert_id;
-mod insert_sink;
-mod insert_target;
-mod kept_plan;
-mod kill;
-mod lake;
-mod literal;
-mod loop_table;
-mod mutated;
-mod mutation;
-mod object;
-mod omitted;
-mod optimize;
-mod parsing;
-mod partition;
-mod pending_mutation;
-mod plan_template;
-mod planning;
-mod refresh;
-mod remote;
-mod rename;
-mod required;
-mod show;
-mod show_access;
+mod insertion;
+mod plan;
+mod source;
 mod statement;
-mod surroundings;
-mod system_command;
-mod ttl;
-mod value_evaluator;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -64,18 +21,20 @@ use squall_runtime::profile_events;
 use squall_sql::ast::Statement;
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 
-pub use async_insert::{AsyncInsertQueue, AsyncInserts};
-pub use cache::{Parsed, StatementCache};
+pub(crate) use change::lake::take_over;
+pub(crate) use change::pending_mutation::{mutate_in_background, resume_mutations};
+pub(crate) use change::refresh::refresh_in_background;
 use counting::{count_end, count_failure, count_start};
-pub use dictionary::{ServerReader, load_configured as load_dictionaries_at_start, load_dictionaries, reload_due};
+pub use definition::dictionary::{
+    ServerReader, load_configured as load_dictionaries_at_start, load_dictionaries, reload_due,
+};
 use extremes::Extremes;
-pub use input::InputPlace;
-pub use insert_sink::InsertSink;
-pub(crate) use lake::take_over;
-use parsing::{parse, plain_kind, shown_text};
-pub(crate) use pending_mutation::{mutate_in_background, resume_mutations};
-pub use plan_template::PlanTemplates;
-pub(crate) use refresh::refresh_in_background;
+pub use insertion::async_insert::{AsyncInsertQueue, AsyncInserts};
+pub use insertion::input::InputPlace;
+pub use insertion::insert_sink::InsertSink;
+pub use plan::cache::{Parsed, StatementCache};
+use plan::parsing::{parse, plain_kind, shown_text};
+pub use plan::plan_template::PlanTemplates;
 
 use crate::access::{QuotaWatch, Resource, masked, masked_message, now_seconds};
 use crate::logger::{OneLine, ReadableSize};
@@ -219,10 +178,12 @@ impl Query {
         }
         let parse = || parse(scope.as_ref().unwrap_or(session), request.text);
         let is_long = request.text.len() > PARSED_HERE_BYTES && plain_kind(request.text) != QueryKind::Insert;
-        let mut parsed = if is_long { planning::in_place(parse)? } else { parse()? };
+        let mut parsed = if is_long { plan::planning::in_place(parse)? } else { parse()? };
         *parsed_out = Some(parsed.clone());
         let mut is_acting = false;
-        while let Some((acting, within)) = execute_as::statement_within(scope.as_ref().unwrap_or(session), &parsed)? {
+        while let Some((acting, within)) =
+            control::execute_as::statement_within(scope.as_ref().unwrap_or(session), &parsed)?
+        {
             (scope, parsed, is_acting) = (Some(acting), within, true);
         }
         let of_statement = parsed.statement.own_settings();
@@ -328,7 +289,7 @@ impl Query {
         statement: Statement,
         context: &Arc<QueryContext>,
     ) -> Result<Box<Self>> {
-        let parsed = parsing::parsed_of(statement);
+        let parsed = plan::parsing::parsed_of(statement);
         let info = ProcessInfo { is_internal: true, ..Self::info_of(session, &parsed, SystemTime::now()) };
         let handle = session.server.processes.admit(info, context.clone(), false, true).await?;
         Ok(Self::begun(session, &parsed, handle, None))

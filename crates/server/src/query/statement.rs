@@ -7,12 +7,29 @@ use squall_sql::ast::{self, DropAction, ObjectKind, SettingValue, Statement};
 use squall_storage::TEMPORARY_DATABASE;
 use squall_types::{Error, ErrorCode, Result};
 
-use super::cache::Parsed;
-use super::system_command::run_blocking;
-use super::{
-    Answer, access, alter, backup, check, create, describe, dictionary, drop, execute_as, explain, insert, kill,
-    mutation, object, optimize, planning, rename, required, show, system_command,
-};
+use super::Answer;
+use super::change::alter;
+use super::change::check;
+use super::change::mutation;
+use super::change::optimize;
+use super::control::backup;
+use super::control::execute_as;
+use super::control::explain;
+use super::control::kill;
+use super::control::system_command;
+use super::control::system_command::run_blocking;
+use super::definition::access;
+use super::definition::create;
+use super::definition::describe;
+use super::definition::dictionary;
+use super::definition::drop;
+use super::definition::object;
+use super::definition::rename;
+use super::definition::required;
+use super::definition::show;
+use super::insertion::insert;
+use super::plan::cache::Parsed;
+use super::plan::planning;
 use crate::access::definition::literal_text;
 use crate::process::QueryKind;
 use crate::session::Session;

@@ -1,5 +1,5 @@
 //! The refreshable views of a server: what is known of each, and which of them are to be refreshed. What refreshes them is
-//! `query/refresh.rs`.
+//! `query/change/refresh.rs`.
 
 mod schedule;
 mod turns;

@@ -1,67 +1,17 @@
 //! The engine `MergeTree`: parts of rows sorted by the key, in Parquet files that the catalog lists. Parts are merged
 //! where somebody asks for it; who and when is the caller's business.
 
-mod applied;
-mod backup;
-mod chunk_decoder;
-mod cold_scan;
-mod column_chunk;
-mod deleted_rows;
-mod detached;
-mod dictionary_chunk;
-mod final_scan;
-mod foreign;
-mod hot_scan;
-mod index_use;
-mod indexed_scan;
+mod changes;
+mod chunks;
+mod expiry;
 mod insertion;
-mod key_bytes;
-mod key_runs;
-mod key_search;
-mod linked;
-mod mapped_scan;
-mod merge;
-mod merge_control;
-mod merge_kind;
-mod merge_rule;
-mod merge_selection;
-mod merged_part;
-mod merged_rows;
-mod mutations;
-mod origin;
-mod packing;
-mod parquet_layout;
-mod part;
-mod part_bytes;
-mod part_columns;
-mod part_description;
-mod part_encoder;
-mod part_footer;
-mod part_info;
-mod part_life;
-mod part_name;
-mod part_place;
-mod part_schema;
-mod part_writer;
-mod partition;
-mod projected;
-mod projection;
-mod projection_builder;
-mod pruning;
-mod radix;
-mod rewrite;
+mod merges;
+mod order;
+mod parts;
+mod projections;
+mod scans;
 mod settings;
 mod skip_index;
-mod sorting;
-mod string_chunk;
-mod table_directory;
-mod ttl;
-mod ttl_range;
-mod ttl_selection;
-mod unsorted_rows;
-mod value_chunk;
-mod whole_keys;
-mod zone_map;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -92,44 +42,44 @@ use crate::table::{
     TableScan,
 };
 use crate::table_record::TableRecord;
-use deleted_rows::Deletions;
-use final_scan::FinalTable;
-use merge_control::MergeControl;
-pub(crate) use merge_kind::is_merge_tree;
-use merge_rule::MergeRule;
-use origin::PartColumns;
-use packing::Packing;
-use part::{Part, PartFile};
-use part_columns::part_columns;
-use part_description::{PartDescription, PrimaryIndex};
-pub(crate) use part_schema::PartSchema;
-use part_schema::PartSchemas;
-use part_writer::PartExtras;
-use projection::{Parent, Projection};
+use changes::deleted_rows::Deletions;
+use chunks::packing::Packing;
+use merges::merge_control::MergeControl;
+pub(crate) use merges::merge_kind::is_merge_tree;
+use merges::merge_rule::MergeRule;
+use parts::part::{Part, PartFile};
+use parts::part_columns::part_columns;
+use parts::part_description::{PartDescription, PrimaryIndex};
+pub(crate) use parts::part_schema::PartSchema;
+use parts::part_schema::PartSchemas;
+use parts::part_writer::PartExtras;
+use parts::table_directory::TableDirectory;
+use projections::projection::{Parent, Projection};
+use scans::final_scan::FinalTable;
+use scans::origin::PartColumns;
 use settings::ProjectionMode;
 use skip_index::SkipIndex;
-use table_directory::TableDirectory;
 
-pub use backup::PartSource;
-pub(crate) use backup::{CopiedParts, PartsNow};
-pub(crate) use detached::{DETACHING, free_name};
-pub use detached::{DetachedPart, PartSelection};
-pub use foreign::ForeignRows;
+pub use changes::backup::PartSource;
+pub(crate) use changes::backup::{CopiedParts, PartsNow};
+pub(crate) use changes::detached::{DETACHING, free_name};
+pub use changes::detached::{DetachedPart, PartSelection};
+pub use changes::foreign::ForeignRows;
+pub(crate) use chunks::parquet_layout::{LAKE_UUID, LakeColumn, is_same_in_lake, lake_columns, lake_fields};
+pub use expiry::ttl_selection::{Expiring, select_due, select_expired};
 pub use insertion::PreparedParts;
-pub(crate) use merge::NextMerge;
-pub use merge::{MergeProgress, MergeType, MergeablePart};
-pub use merge_control::{BackgroundTurn, MergeHold};
-pub use merge_selection::{Candidate, MergeLimits, select};
-pub(crate) use parquet_layout::{LAKE_UUID, LakeColumn, is_same_in_lake, lake_columns, lake_fields};
-pub(crate) use part_footer::{PartFooter, part_of_file};
-pub(crate) use part_name::PartName;
-pub(crate) use part_writer::write_error;
-pub(crate) use rewrite::PartRewriting;
+pub use merges::merge_control::{BackgroundTurn, MergeHold};
+pub use merges::merge_selection::{Candidate, MergeLimits, select};
+pub(crate) use merges::merging::NextMerge;
+pub use merges::merging::{MergeProgress, MergeType, MergeablePart};
+pub(crate) use merges::rewrite::PartRewriting;
+pub(crate) use parts::part_footer::{PartFooter, part_of_file};
+pub(crate) use parts::part_name::PartName;
+pub(crate) use parts::part_writer::write_error;
+pub(crate) use parts::table_directory::{DELETION, DETACHED, TEMPORARY};
 pub(crate) use settings::MergeTreeSettings;
 pub use settings::merge_tree_settings;
 pub use skip_index::implicit_indices;
-pub(crate) use table_directory::{DELETION, DETACHED, TEMPORARY};
-pub use ttl_selection::{Expiring, select_due, select_expired};
 
 /// A table through its whole life: what its parts are now, and where new ones go.
 pub(crate) struct MergeTree {
@@ -255,12 +205,12 @@ pub(crate) fn check_definition(definition: TableDefinition) -> Result<TableDefin
             ));
         }
         check_comparable(key)?;
-        if !sorting::is_sortable(data_type) {
+        if !order::sorting::is_sortable(data_type) {
             return Err(Error::not_implemented(format!("Sorting key of type {data_type}")));
         }
         check_deterministic(key, "Sorting key")?;
     }
-    projection::check_all(&definition, &settings)?;
+    projections::projection::check_all(&definition, &settings)?;
     for key in &definition.partition_key {
         check_comparable(key)?;
         check_deterministic(key, "Partition key")?;
@@ -383,7 +333,7 @@ impl MergeTree {
         let table = Self {
             projections,
             table_id,
-            packings: packing::packings(&identity, settings.compression)?,
+            packings: chunks::packing::packings(&identity, settings.compression)?,
             indices: SkipIndex::all(&identity, &settings, &binding),
             defaults: Arc::new(ColumnDefaults::new(&identity.definition, &binding)),
             binding,
@@ -447,7 +397,7 @@ impl MergeTree {
         Ok(Arc::new(Self {
             projections,
             table_id: self.table_id,
-            packings: packing::packings(&identity, settings.compression)?,
+            packings: chunks::packing::packings(&identity, settings.compression)?,
             indices: SkipIndex::all(&identity, &settings, &self.binding),
             record: ArcSwap::from_pointee(record),
             settings,
@@ -684,31 +634,31 @@ impl Table for MergeTreeTable {
             // What is not described cannot be left out.
             return Err(failure.clone());
         }
-        let condition = pruning::condition(&self.live, predicate.as_ref(), &request.bounds);
-        let segments = pruning::select(&self.live, &self.parts, condition.as_ref());
+        let condition = scans::pruning::condition(&self.live, predicate.as_ref(), &request.bounds);
+        let segments = scans::pruning::select(&self.live, &self.parts, condition.as_ref());
         let granularity = self.live.settings.index_granularity as u64;
         count(ProfileEvent::SelectedPartsTotal, self.parts.parts.len() as u64);
         let marks = self.parts.parts.iter().map(|part| part.rows.div_ceil(granularity)).sum();
         count(ProfileEvent::SelectedMarksTotal, marks);
-        count(ProfileEvent::SelectedRanges, pruning::ranges(&segments));
+        count(ProfileEvent::SelectedRanges, scans::pruning::ranges(&segments));
         for segment in &segments {
             if let Some(failure) = segment.part.failure() {
                 return Err(failure.clone());
             }
         }
-        let filters = index_use::filters(&self.live, predicate.as_ref(), &request.skip_indexes);
-        indexed_scan::scan(&self.live, segments, &filters, request)
+        let filters = scans::index_use::filters(&self.live, predicate.as_ref(), &request.skip_indexes);
+        scans::indexed_scan::scan(&self.live, segments, &filters, request)
     }
 
     fn index_analysis(&self, request: &ScanRequest) -> Result<Option<IndexAnalysis>> {
         let predicate = request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns));
-        index_use::analyze(&self.live, &self.parts, predicate.as_ref(), &request.skip_indexes).map(Some)
+        scans::index_use::analyze(&self.live, &self.parts, predicate.as_ref(), &request.skip_indexes).map(Some)
     }
 
     fn check_index_is_used(&self, request: &ScanRequest, settings: &Settings) -> Result<()> {
         let predicate = request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns));
-        pruning::check_index_is_used(&self.live, predicate.as_ref(), settings)?;
-        index_use::check_forced(&self.live, predicate.as_ref(), &request.skip_indexes, settings)
+        scans::pruning::check_index_is_used(&self.live, predicate.as_ref(), settings)?;
+        scans::index_use::check_forced(&self.live, predicate.as_ref(), &request.skip_indexes, settings)
     }
 
     fn insert(&self) -> Result<Arc<dyn Insertion>> {
@@ -728,7 +678,7 @@ impl Table for MergeTreeTable {
     }
 
     fn skip_index_sizes(&self) -> Vec<SkipIndexSize> {
-        index_use::sizes(&self.live, &self.parts.parts)
+        scans::index_use::sizes(&self.live, &self.parts.parts)
     }
 
     fn bytes(&self) -> Option<u64> {
@@ -736,7 +686,7 @@ impl Table for MergeTreeTable {
     }
 
     fn parts(&self) -> Vec<PartInfo> {
-        part_info::of_parts(self)
+        parts::part_info::of_parts(self)
     }
 
     fn projection_parts(&self) -> Vec<ProjectionPart> {

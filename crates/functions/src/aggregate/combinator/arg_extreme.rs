@@ -7,8 +7,8 @@ use arrow_array::UInt32Array;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
-use crate::aggregate::element::{Element, with_element};
 use crate::aggregate::grouped::same;
+use crate::aggregate::values::element::{Element, with_element};
 
 pub(super) fn nested_arguments(arguments: &[DataType]) -> Result<Vec<DataType>> {
     arguments.split_last().map(|(_, nested)| nested.to_vec()).ok_or_else(|| {

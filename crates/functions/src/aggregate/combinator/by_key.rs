@@ -11,8 +11,8 @@ use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, ch
 use super::fanned::{Fan, Fanned, Places};
 use crate::accumulator::AggregateFunction;
 use crate::aggregate::plain::plain;
-use crate::aggregate::state_bytes::{put_value, put_varint, take_count, take_value};
-use crate::aggregate::value_key::ValueKey as Key;
+use crate::aggregate::values::state_bytes::{put_value, put_varint, take_count, take_value};
+use crate::aggregate::values::value_key::ValueKey as Key;
 
 pub(super) fn nested_arguments(arguments: &[DataType]) -> Result<Vec<DataType>> {
     let wrong =

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use squall_types::{Column, ColumnBuilder, DataType, Error, Result, Value, checkpoint};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+use crate::aggregate::distinct::hash_set::HashSet;
 use crate::aggregate::grouped::same;
-use crate::aggregate::hash_set::HashSet;
-use crate::aggregate::row_hash::row_hashes;
-use crate::aggregate::state_bytes::{put_value, put_varint, take_count, take_value};
+use crate::aggregate::values::row_hash::row_hashes;
+use crate::aggregate::values::state_bytes::{put_value, put_varint, take_count, take_value};
 
 /// A function of distinct values.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
 use super::array::flatten;
 use super::fanned::{Fan, Fanned, arrays};
 use crate::accumulator::AggregateFunction;
-use crate::aggregate::state_bytes::Raw;
+use crate::aggregate::values::state_bytes::Raw;
 
 /// No array has more places.
 const PLACES_MAX: u64 = 1 << 24;

@@ -9,7 +9,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::adapted::{Adapted, Adapter};
-use crate::aggregate::selection::update_selected;
+use crate::aggregate::values::selection::update_selected;
 use crate::frames::{FrameStep, FrameWalk, walk_selected};
 
 pub(super) fn nested_arguments(arguments: &[DataType]) -> Result<Vec<DataType>> {

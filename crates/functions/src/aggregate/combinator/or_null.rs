@@ -9,7 +9,7 @@ use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds};
 use crate::aggregate::grouped::same;
-use crate::aggregate::state_bytes::Raw;
+use crate::aggregate::values::state_bytes::Raw;
 use crate::frames::{FrameSeen, FrameStep, FrameWalk, Left};
 
 /// Which groups had a row.

@@ -6,7 +6,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use super::fanned::{Fan, Fanned, arrays};
 use crate::accumulator::AggregateFunction;
-use crate::aggregate::row_hash::number_bits;
+use crate::aggregate::values::row_hash::number_bits;
 
 /// No more intervals.
 const INTERVALS_MAX: i128 = 1 << 20;

@@ -9,8 +9,8 @@ use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
-use crate::aggregate::selection::update_selected;
-use crate::aggregate::state_bytes::Raw;
+use crate::aggregate::values::selection::update_selected;
+use crate::aggregate::values::state_bytes::Raw;
 use crate::frames::{FrameSeen, FrameStep, FrameWalk, walk_selected};
 
 use super::or_null::{Seen, with_nulls};

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
-use crate::aggregate::state_bytes::put_value;
+use crate::aggregate::values::state_bytes::put_value;
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, argument, value_column};
 

@@ -7,7 +7,7 @@ use squall_types::binary::put_row;
 use squall_types::{Column, DataType, Result, match_primitive};
 use twox_hash::XxHash3_64;
 
-use super::super::sorting::plain_array;
+use super::super::order::sorting::plain_array;
 
 /// The bits of a filter.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use squall_planner::SkipIndexKind;
 use squall_types::binary::{put_string, put_varint};
 use squall_types::{Column, DataType, Result, binary, checkpoint, grow};
 
-use super::super::sorting::plain_array;
+use super::super::order::sorting::plain_array;
 use super::bloom::{Filter, hash_of_word, hashes_of};
 use super::value_bounds::{bounds_of, put_bounds};
 use crate::key_condition::ValueRange;

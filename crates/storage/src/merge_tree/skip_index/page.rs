@@ -4,7 +4,7 @@
 use squall_types::binary::{put_string, take_string, take_varint};
 use squall_types::{Error, ErrorCode, Result, reserve};
 
-use super::super::part_description::FileRange;
+use super::super::parts::part_description::FileRange;
 
 /// A page ends at so many bytes before compression.
 const PAGE_BYTES: usize = 64 << 10;

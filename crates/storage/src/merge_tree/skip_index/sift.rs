@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 use squall_types::Result;
 
-use super::super::part::Part;
+use super::super::parts::part::Part;
 use super::filter::{IndexFilter, Question};
 use super::page::{Entries, IndexPage};
 use super::words::{FirstWords, granules_with};

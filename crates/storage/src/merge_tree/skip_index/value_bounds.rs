@@ -7,8 +7,8 @@ use arrow_array::cast::AsArray;
 use squall_types::binary::{put_value, take_byte, take_value};
 use squall_types::{Column, DataType, Result, Value, checkpoint, match_primitive};
 
-use super::super::part_encoder::BOUND_BYTES_MAX;
-use super::super::sorting::plain_array;
+use super::super::order::sorting::plain_array;
+use super::super::parts::part_encoder::BOUND_BYTES_MAX;
 use super::page::corrupted;
 use crate::key_condition::{ValueRange, successor};
 

@@ -1,0 +1,7 @@
+//! The JSON formats.
+
+pub(super) mod columns;
+pub(super) mod output;
+pub(super) mod progress;
+pub(super) mod rows;
+pub(super) mod whole;

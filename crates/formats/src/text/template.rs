@@ -1,0 +1,432 @@
+//! Template: rows by a text with places for columns, `a=${a:CSV}`, and one for the result around them. CustomSeparated is read by the
+//! template that its delimiters make.
+
+use std::sync::Arc;
+
+use squall_types::text::ValueReader;
+use squall_types::{Block, Error, ErrorCode, Result, Schema};
+
+use crate::display::tabular::Header;
+use crate::input::{RowReader, Rows};
+use crate::options::FormatOptions;
+use crate::output::{OutputFormat, Statistics};
+use crate::text::custom;
+use crate::text::escaping::Escaping;
+use crate::text::field::{Field, Fields};
+use crate::text::scan::skip_spaces;
+use crate::wire::{Cursor, Stop};
+
+/// A text with places.
+#[derive(Clone, Debug)]
+struct Template {
+    /// What stands before each place, and after the last.
+    texts: Vec<Vec<u8>>,
+    /// The names of the places and how their values are written; without a rule, what is there is no value.
+    places: Vec<(String, Option<Escaping>)>,
+}
+
+impl Template {
+    fn parse(text: &str) -> Result<Self> {
+        let wrong = |what: &str| {
+            Error::new(ErrorCode::INVALID_TEMPLATE_FORMAT, format!("Invalid format string for Template: {what}"))
+        };
+        let (mut texts, mut places) = (vec![Vec::new()], Vec::new());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('$') {
+            if let Some(last) = texts.last_mut() {
+                last.extend_from_slice(before.as_bytes());
+            }
+            if let Some(after) = after.strip_prefix('$') {
+                if let Some(last) = texts.last_mut() {
+                    last.push(b'$');
+                }
+                rest = after;
+                continue;
+            }
+            let after = after.strip_prefix('{').ok_or_else(|| wrong("expected '{' or '$' after '$'"))?;
+            let (place, after) = after.split_once('}').ok_or_else(|| wrong("expected '}'"))?;
+            let (name, rule) = place.rsplit_once(':').unwrap_or((place, ""));
+            let rule = match rule {
+                "" | "None" | "Skip" => None,
+                rule => Some(Escaping::named(rule)?),
+            };
+            places.push((name.trim_matches(['`', '"']).to_owned(), rule));
+            texts.push(Vec::new());
+            rest = after;
+        }
+        if let Some(last) = texts.last_mut() {
+            last.extend_from_slice(rest.as_bytes());
+        }
+        Ok(Self { texts, places })
+    }
+
+    /// The template of rows that the settings have.
+    fn of_rows(options: &FormatOptions) -> Result<Self> {
+        let template = Self::parse(&options.settings.format_template_row_format)?;
+        if template.places.is_empty() {
+            let message = "Invalid format string for Template: No columns specified. Set format_template_row_format";
+            return Err(Error::new(ErrorCode::INVALID_TEMPLATE_FORMAT, message));
+        }
+        match template.places.iter().find(|(name, rule)| rule.is_none() && !name.is_empty()) {
+            Some((name, _)) => Err(Error::new(
+                ErrorCode::INVALID_TEMPLATE_FORMAT,
+                format!("Invalid format string for Template: the column {name} has no escaping rule"),
+            )),
+            None => Ok(template),
+        }
+    }
+
+    /// The template of the result that the settings have.
+    fn of_result(options: &FormatOptions) -> Result<Self> {
+        let text = &options.settings.format_template_resultset_format;
+        let template = Self::parse(if text.is_empty() { "${data}" } else { text })?;
+        if template.places.iter().any(|(name, _)| name == "data") {
+            return Ok(template);
+        }
+        let message = "Invalid format string for Template: the result set has no place for data";
+        Err(Error::new(ErrorCode::INVALID_TEMPLATE_FORMAT, message))
+    }
+
+    fn text(&self, at: usize) -> &[u8] {
+        self.texts.get(at).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The output format.
+#[derive(Debug)]
+pub(crate) struct TemplateOutput {
+    row: Template,
+    result: Template,
+    between: Vec<u8>,
+    /// Each place's column, and its fields by its rule.
+    columns: Vec<(usize, Fields)>,
+    rows: u64,
+    /// The rows of totals and extremes.
+    totals: Vec<u8>,
+    extremes: [Vec<u8>; 2],
+}
+
+impl TemplateOutput {
+    /// # Errors
+    /// `INVALID_TEMPLATE_FORMAT`, `NOT_FOUND_COLUMN_IN_BLOCK`.
+    pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Result<Self> {
+        let row = Template::of_rows(options)?;
+        let column = |(name, rule): &(String, Option<Escaping>)| {
+            let position = schema.position(name).ok_or_else(|| {
+                Error::new(ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK, format!("Not found column {name} in block"))
+            })?;
+            let rule = rule.ok_or_else(|| {
+                Error::new(ErrorCode::INVALID_TEMPLATE_FORMAT, format!("The column {name} has no escaping rule"))
+            })?;
+            Ok((position, Fields::new(rule.style(), options)))
+        };
+        Ok(Self {
+            columns: row.places.iter().map(column).collect::<Result<_>>()?,
+            row,
+            result: Template::of_result(options)?,
+            between: options.settings.format_template_rows_between_delimiter.as_bytes().to_vec(),
+            rows: 0,
+            totals: Vec::new(),
+            extremes: Default::default(),
+        })
+    }
+
+    fn data_at(&self) -> usize {
+        self.result.places.iter().position(|(name, _)| name == "data").unwrap_or(0)
+    }
+
+    /// The fields of each place.
+    fn fields(&self, block: &Block) -> Result<Vec<Field>> {
+        let field = |(position, fields): &(usize, Fields)| {
+            let column = block.columns().get(*position).cloned().ok_or_else(|| Error::logical("a missing column"))?;
+            let schema =
+                Arc::new(Schema { fields: block.schema().fields.get(*position).cloned().into_iter().collect() });
+            let mut own = fields.of(&Block::new(schema, vec![column], block.rows()))?;
+            own.pop().ok_or_else(|| Error::logical("a column without fields"))
+        };
+        self.columns.iter().map(field).collect()
+    }
+
+    fn write_row(&self, fields: &mut [Field], row: usize, out: &mut Vec<u8>) {
+        for (at, field) in fields.iter_mut().enumerate() {
+            out.extend_from_slice(self.row.text(at));
+            field.write(row, out);
+        }
+        out.extend_from_slice(self.row.text(fields.len()));
+    }
+}
+
+impl OutputFormat for TemplateOutput {
+    fn content_type(&self) -> &'static str {
+        "text/plain; charset=UTF-8"
+    }
+
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        // What the places before the data tell is not known yet.
+        for at in 0..=self.data_at() {
+            out.extend_from_slice(self.result.text(at));
+        }
+    }
+
+    fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
+        let mut fields = self.fields(block)?;
+        for row in 0..block.rows() {
+            if self.rows > 0 {
+                out.extend_from_slice(&self.between);
+            }
+            self.rows += 1;
+            self.write_row(&mut fields, row, out);
+        }
+        Ok(())
+    }
+
+    fn totals(&mut self, block: &Block, _: &mut Vec<u8>) -> Result<()> {
+        let mut text = Vec::new();
+        self.write_row(&mut self.fields(block)?, 0, &mut text);
+        self.totals = text;
+        Ok(())
+    }
+
+    fn extremes(&mut self, block: &Block, _: &mut Vec<u8>) -> Result<()> {
+        let mut fields = self.fields(block)?;
+        for row in 0..block.rows().min(2) {
+            let mut text = Vec::new();
+            self.write_row(&mut fields, row, &mut text);
+            if let Some(place) = self.extremes.get_mut(row) {
+                *place = text;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, statistics: &Statistics, out: &mut Vec<u8>) -> Result<()> {
+        for at in self.data_at() + 1..=self.result.places.len() {
+            out.extend_from_slice(self.result.text(at));
+            let Some((name, _)) = self.result.places.get(at) else { break };
+            match name.as_str() {
+                "totals" => out.extend_from_slice(&self.totals),
+                "min" => out.extend_from_slice(&self.extremes[0]),
+                "max" => out.extend_from_slice(&self.extremes[1]),
+                "rows" => out.extend_from_slice(self.rows.to_string().as_bytes()),
+                "rows_before_limit" => {
+                    out.extend_from_slice(statistics.rows_before_limit.unwrap_or(self.rows).to_string().as_bytes());
+                }
+                "time" => out.extend_from_slice(statistics.elapsed.as_secs_f64().to_string().as_bytes()),
+                "rows_read" => out.extend_from_slice(statistics.rows_read.to_string().as_bytes()),
+                "bytes_read" => out.extend_from_slice(statistics.bytes_read.to_string().as_bytes()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads rows by a template.
+#[derive(Debug)]
+pub(crate) struct TemplateReader {
+    row: Template,
+    /// What stands before the first row, between two rows, and after the last.
+    prefix: Vec<u8>,
+    between: Vec<u8>,
+    suffix: Vec<u8>,
+    /// More texts at which a field without quotes ends.
+    ends: Vec<Vec<u8>>,
+    ignores_spaces: bool,
+    /// The head of CustomSeparated, and the rule of its fields.
+    custom: Option<(Header, Escaping)>,
+    /// The table's column of each place.
+    columns: Vec<Option<usize>>,
+    rows: u64,
+}
+
+impl TemplateReader {
+    /// By the settings of Template.
+    ///
+    /// # Errors
+    /// `INVALID_TEMPLATE_FORMAT`.
+    pub fn new(ignores_spaces: bool, options: &FormatOptions) -> Result<Self> {
+        let result = Template::of_result(options)?;
+        let [(_, _)] = result.places.as_slice() else {
+            let message = "Template reads results of which only the data are a place";
+            return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
+        };
+        Ok(Self {
+            row: Template::of_rows(options)?,
+            prefix: result.text(0).to_vec(),
+            between: options.settings.format_template_rows_between_delimiter.as_bytes().to_vec(),
+            suffix: result.text(1).to_vec(),
+            ends: Vec::new(),
+            ignores_spaces,
+            custom: None,
+            columns: Vec::new(),
+            rows: 0,
+        })
+    }
+
+    /// By the settings of CustomSeparated.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` for an unknown rule.
+    pub fn custom(header: Header, ignores_spaces: bool, options: &FormatOptions) -> Result<Self> {
+        let settings = &options.settings;
+        let bytes = |text: &String| text.as_bytes().to_vec();
+        let rule = custom::escaping(settings)?;
+        Ok(Self {
+            row: Template { texts: vec![bytes(&settings.format_custom_row_before_delimiter)], places: Vec::new() },
+            prefix: bytes(&settings.format_custom_result_before_delimiter),
+            between: bytes(&settings.format_custom_row_between_delimiter),
+            suffix: bytes(&settings.format_custom_result_after_delimiter),
+            ends: vec![
+                bytes(&settings.format_custom_field_delimiter),
+                bytes(&settings.format_custom_row_after_delimiter),
+            ],
+            ignores_spaces,
+            custom: Some((header, rule)),
+            columns: Vec::new(),
+            rows: 0,
+        })
+    }
+
+    fn expect(&self, input: &mut Cursor<'_>, text: &[u8]) -> Result<(), Stop> {
+        let text = if self.ignores_spaces { text.trim_ascii() } else { text };
+        if self.ignores_spaces {
+            skip_spaces(input);
+        }
+        if input.rest().starts_with(text) {
+            input.advance(text.len());
+            if self.ignores_spaces {
+                skip_spaces(input);
+            }
+            return Ok(());
+        }
+        if !input.is_last() && text.starts_with(input.rest()) {
+            return Err(Stop::Incomplete);
+        }
+        let message = format!("Cannot parse input: expected '{}'", String::from_utf8_lossy(text).escape_debug());
+        Err(Stop::Bad(Error::new(ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED, message)))
+    }
+
+    /// A line of the head of CustomSeparated.
+    fn custom_fields(&self, rule: Escaping, input: &mut Cursor<'_>) -> Result<Vec<String>, Stop> {
+        let [between, after] = self.ends.as_slice() else { return Ok(Vec::new()) };
+        self.expect(input, self.row.text(0))?;
+        let mut fields = Vec::new();
+        loop {
+            let field = rule.take(input, &[between, after])?;
+            fields.push(rule.name(field)?);
+            if !between.is_empty() && input.rest().starts_with(between) {
+                self.expect(input, between)?;
+            } else {
+                self.expect(input, after)?;
+                return Ok(fields);
+            }
+        }
+    }
+
+    /// Settles the places of CustomSeparated: as many as there are columns.
+    fn settle_custom(&mut self, rule: Escaping) {
+        let [between, after] = self.ends.as_slice() else { return };
+        let first = self.row.text(0).to_vec();
+        let count = self.columns.len();
+        let text = |at: usize| match at {
+            0 => first.clone(),
+            at if at == count => after.clone(),
+            _ => between.clone(),
+        };
+        self.row.texts = (0..=count).map(text).collect();
+        self.row.places = vec![(String::new(), Some(rule)); count];
+    }
+
+    fn read_row(&self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<(), Stop> {
+        if self.rows > 0 {
+            self.expect(input, &self.between)?;
+        }
+        for (at, ((_, rule), position)) in self.row.places.iter().zip(&self.columns).enumerate() {
+            self.expect(input, self.row.text(at))?;
+            let next = self.row.text(at + 1);
+            let next = if self.ignores_spaces { next.trim_ascii() } else { next };
+            let is_final = next.is_empty() && at + 1 == self.row.places.len();
+            let after_row = if is_final { self.between.as_slice() } else { &[] };
+            let delimiters: Vec<&[u8]> =
+                [next, after_row].into_iter().chain(self.ends.iter().map(Vec::as_slice)).collect();
+            // What has no rule is passed over.
+            let field = rule.unwrap_or(Escaping::Raw).take(input, &delimiters)?;
+            if let (Some(rule), Some(position)) = (rule, position) {
+                rule.read(field, *position, rows)?;
+            }
+        }
+        let last = self.row.text(self.row.places.len());
+        let is_cut = input.is_last() && input.is_empty() && last.iter().all(u8::is_ascii_whitespace);
+        if is_cut { Ok(()) } else { self.expect(input, last) }
+    }
+}
+
+impl RowReader for TemplateReader {
+    type Column = ValueReader;
+
+    fn header(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<(), Stop> {
+        self.expect(input, &self.prefix)?;
+        let Some((header, rule)) = self.custom else {
+            let names: Vec<&(String, _)> = self.row.places.iter().collect();
+            self.columns = names
+                .into_iter()
+                .map(|(name, rule)| if rule.is_some() { rows.table.position(name) } else { Ok(None) })
+                .collect::<Result<_>>()?;
+            return Ok(());
+        };
+        self.columns = (0..rows.width()).map(Some).collect();
+        if header.has_names() && !(input.is_last() && input.is_empty()) {
+            let names = self.custom_fields(rule, input)?;
+            self.columns = rows.table.positions(&names)?;
+            if header.has_types() {
+                self.expect(input, &self.between)?;
+                let types = self.custom_fields(rule, input)?;
+                rows.table.check_types(&names, &types)?;
+            }
+            // The head is a row for what stands between rows.
+            self.rows = 1;
+        }
+        self.settle_custom(rule);
+        Ok(())
+    }
+
+    fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<bool, Stop> {
+        if self.ignores_spaces {
+            skip_spaces(input);
+        }
+        let rest = input.rest();
+        if input.is_last() {
+            if rest.trim_ascii() == self.suffix.trim_ascii() {
+                input.advance(rest.len());
+                return Ok(false);
+            }
+        } else if rest.len() <= self.suffix.len() {
+            return Err(Stop::Incomplete);
+        }
+        match self.read_row(input, rows) {
+            // Where a row ends with the input, more of it may come.
+            Ok(()) if input.is_empty() && !input.is_last() && self.row.text(self.row.places.len()).is_empty() => {
+                Err(Stop::Incomplete)
+            }
+            Ok(()) => {
+                self.rows += 1;
+                Ok(true)
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+
+    fn skip_row(&mut self, input: &mut Cursor<'_>) -> Result<(), Stop> {
+        let last = self.row.text(self.row.places.len());
+        let end = if last.is_empty() { self.between.as_slice() } else { last };
+        let end = if end.is_empty() { b"\n" } else { end };
+        let rest = input.rest();
+        match memchr::memmem::find(rest, end) {
+            Some(at) => input.advance(at + if last.is_empty() { 0 } else { end.len() }),
+            None if input.is_last() => input.advance(rest.len()),
+            None => return Err(Stop::Incomplete),
+        }
+        self.rows += 1;
+        Ok(())
+    }
+}

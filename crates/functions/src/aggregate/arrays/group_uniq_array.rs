@@ -1,0 +1,223 @@
+//! `groupUniqArray`: the distinct values of a group, up to a number of them, in the order of ClickHouse's hash tables.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use squall_types::{Column, DataType, Error, Result};
+
+use crate::accumulator::AggregateFunction;
+
+use crate::aggregate::distinct::hash_set::HashSet;
+use crate::aggregate::distinct::parted::{Part, Parted, part_of};
+use crate::aggregate::family::Call;
+use crate::aggregate::grouped::{self, StateFunction};
+use crate::aggregate::values::element::{Element, with_element};
+use crate::aggregate::values::row_hash::row_hashes;
+use crate::aggregate::values::slot_order::by_slots;
+use crate::aggregate::values::value_list::{ValueList, list_column, read_list, write_list};
+
+pub(in crate::aggregate) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
+    let argument = call.argument()?;
+    let limit = call.limit()?.unwrap_or(usize::MAX);
+    let data_type = DataType::array(argument.clone());
+    Ok(with_element!(argument, E => grouped::function(GroupUniqArray::<E> { data_type, limit, element: PhantomData })))
+}
+
+#[derive(Debug)]
+struct GroupUniqArray<E> {
+    data_type: DataType,
+    limit: usize,
+    element: PhantomData<E>,
+}
+
+/// Distinct values with their hashes.
+#[derive(Clone)]
+pub(in crate::aggregate) struct Values<V> {
+    hashes: HashSet<u128>,
+    values: Vec<(u128, V)>,
+}
+
+impl<V> Default for Values<V> {
+    fn default() -> Self {
+        Self { hashes: HashSet::default(), values: Vec::new() }
+    }
+}
+
+impl<V> Values<V> {
+    #[inline]
+    fn add(&mut self, hash: u128, limit: usize, value: impl FnOnce() -> V) {
+        if self.values.len() < limit && self.hashes.insert(hash) {
+            self.values.push((hash, value()));
+        }
+    }
+}
+
+impl<V: Clone> Part for Values<V> {
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    fn scatter(self, parts: &mut [Self]) {
+        for (hash, value) in self.values {
+            parts[part_of(hash as u64)].add(hash, usize::MAX, || value);
+        }
+    }
+
+    fn merge(&mut self, other: Self) -> Result<()> {
+        if self.values.is_empty() {
+            *self = other;
+            return Ok(());
+        }
+        squall_types::checkpoint(16 * other.len())?;
+        other.values.into_iter().for_each(|(hash, value)| self.add(hash, usize::MAX, || value));
+        Ok(())
+    }
+
+    /// Without what the values hold outside of themselves.
+    fn memory_bytes(&self) -> usize {
+        self.hashes.memory_bytes() + self.values.capacity() * size_of::<(u128, V)>()
+    }
+}
+
+/// A group's values. Where they are many they become a list when the group is finished, and are no longer in the set.
+pub(in crate::aggregate) struct Distinct<E: Element> {
+    set: Parted<Values<E::Owned>>,
+    list: Option<Box<ValueList<E>>>,
+    /// A part of what was cut: its list is put together with others before it becomes a column.
+    is_part: bool,
+}
+
+impl<E: Element> Clone for Distinct<E> {
+    fn clone(&self) -> Self {
+        Self { set: self.set.clone(), list: self.list.clone(), is_part: self.is_part }
+    }
+}
+
+impl<E: Element> Distinct<E> {
+    fn new(set: Parted<Values<E::Owned>>) -> Self {
+        Self { set, list: None, is_part: false }
+    }
+
+    /// Adds a value unless there are `limit` already. A set with a limit is not cut: it would not be known how many there are.
+    #[inline]
+    fn add(&mut self, hash: u128, limit: usize, value: impl FnOnce() -> E::Owned) {
+        match &mut self.set {
+            Parted::Whole(set) => {
+                set.add(hash, limit, value);
+                if limit == usize::MAX {
+                    self.set.cut_if_large();
+                }
+            }
+            Parted::Parts(parts) => parts[part_of(hash as u64)].add(hash, limit, value),
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = &E::Owned> {
+        self.set.parts().iter().flat_map(|part| &part.values).map(|(_, value)| value)
+    }
+}
+
+impl<E: Element> StateFunction for GroupUniqArray<E> {
+    type State = Distinct<E>;
+    type Rows<'a> = (Vec<u128>, E::Rows<'a>);
+
+    const HAS_HEAP: bool = true;
+    const HAS_ITEMS: bool = true;
+
+    fn return_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn state(&self) -> Self::State {
+        Distinct::new(Parted::default())
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
+        let [column] = arguments else { return Err(Error::logical("groupUniqArray takes one argument")) };
+        Ok((row_hashes(arguments, column.rows())?, E::rows(column)?))
+    }
+
+    fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
+        match &state.set {
+            Parted::Whole(set) => set.hashes.make_room(rows),
+            Parted::Parts(_) => squall_types::reserve(rows.saturating_mul(4 * size_of::<(u128, E::Owned)>())),
+        }
+    }
+
+    #[inline]
+    fn add(&self, state: &mut Self::State, (hashes, rows): &Self::Rows<'_>, row: usize) {
+        state.add(hashes[row], self.limit, || E::own(E::get(rows, row)));
+    }
+
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
+        if let Some(list) = from.list {
+            into.list.get_or_insert_default().append(*list);
+        }
+        if self.can_cut() {
+            return into.set.merge(from.set);
+        }
+        let values = from.set.into_sets().into_iter().flat_map(|set| set.values);
+        values.for_each(|(hash, value)| into.add(hash, self.limit, || value));
+        Ok(())
+    }
+
+    fn items(&self, state: &Self::State) -> usize {
+        state.set.len() + state.list.as_ref().map_or(0, |list| list.len())
+    }
+
+    fn can_cut(&self) -> bool {
+        self.limit == usize::MAX
+    }
+
+    fn cut(&self, state: Self::State) -> Result<Vec<Self::State>> {
+        let part = |part| Distinct { is_part: true, ..Distinct::new(Parted::Whole(part)) };
+        Ok(state.set.into_parts().into_iter().map(part).collect())
+    }
+
+    fn settle(&self, state: &mut Self::State, items: &mut usize) -> Result<bool> {
+        if !state.set.is_cut() && !state.is_part && state.list.is_none() {
+            *items = items.saturating_sub(state.set.len());
+            return Ok(true);
+        }
+        let list = state.list.get_or_insert_default();
+        if !state.set.is_taken() {
+            for part in state.set.take_some(*items) {
+                *items = items.saturating_sub(part.len());
+                part.values.into_iter().for_each(|(_, value)| list.push(value));
+            }
+            return Ok(state.is_part && state.set.is_taken());
+        }
+        if state.is_part { Ok(true) } else { list.settle(items) }
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        write_list::<E>(&self.data_type, state.set.len(), state.values(), out)
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        let values = read_list::<E>(&self.data_type, bytes)?;
+        // Hashes are not written: they are those of a column of the values.
+        let DataType::Array(item) = &self.data_type else { return Err(Error::logical("a set that is no array")) };
+        let column = E::column(item, values.iter().cloned())?;
+        let hashes = row_hashes(std::slice::from_ref(&column), values.len())?;
+        let mut state = self.state();
+        hashes.into_iter().zip(values).for_each(|(hash, value)| state.add(hash, self.limit, || value));
+        Ok(state)
+    }
+
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
+        let list = |state: Self::State| {
+            let mut list = state.list.map(|list| *list).unwrap_or_default();
+            for part in state.set.into_sets() {
+                list.append(ValueList::from(part.values.into_iter().map(|(_, value)| value).collect::<Vec<_>>()));
+            }
+            list
+        };
+        by_slots(list_column::<E>(&self.data_type, states.into_iter().map(list))?)
+    }
+
+    fn heap_bytes(&self, state: &Self::State) -> usize {
+        let heap_bytes = state.values().map(E::heap_bytes).sum::<usize>();
+        state.set.memory_bytes() + heap_bytes + state.list.as_ref().map_or(0, |list| list.memory_bytes())
+    }
+}

@@ -1,0 +1,11 @@
+//! The number of distinct values, exact and estimated, and the sets behind it.
+
+pub(super) mod distinct_paths;
+pub(crate) mod group_bitmap;
+pub(super) mod hash_set;
+pub(super) mod hyper_log_log;
+pub(super) mod parted;
+pub(super) mod small_set;
+pub(super) mod uniq;
+pub(super) mod uniq_exact;
+pub(super) mod uniq_up_to;

@@ -1,0 +1,174 @@
+//! OPTIMIZE: the parts of each partition become one, as far as that is made in memory, by the rule of the table's engine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use squall_engine::QueryContext;
+use squall_sql::ast;
+use squall_storage::{MergeablePart, TableName};
+use squall_types::{Error, ErrorCode, Result};
+
+use super::alter::selection;
+use super::deduplicate::{columns_of, deduplicate};
+use crate::access::Privilege;
+use crate::query::Answer;
+use crate::query::insertion::cascade::table_of_parts;
+use crate::query::statement::{refuse_cluster, table_name};
+use crate::session::Session;
+
+/// Bytes on disk of the parts that become one: what a merge makes is in memory until it is written.
+const MERGED_BYTES_MAX: u64 = 1 << 30;
+
+/// How long it waits for background merges to end before it looks again.
+const MERGE_WAIT: Duration = Duration::from_millis(2);
+
+/// Runs OPTIMIZE, with FINAL or without.
+pub(in crate::query) async fn run(
+    session: &Session,
+    statement: &ast::Optimize,
+    context: &Arc<QueryContext>,
+) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    let (database, name) = table_name(session, &statement.table)?;
+    session.access.check(Privilege::Optimize, &[&database, &name])?;
+    let (database, name) = table_of_parts(session, database, name)?;
+    let table = session.databases_of(&database).table(&database, &name)?;
+    if statement.dry_run_parts.is_some() {
+        return Err(Error::not_implemented("OPTIMIZE … DRY RUN"));
+    }
+    if !table.engine().ends_with("MergeTree") && !matches!(table.engine(), "Join" | "Buffer") {
+        let message = format!("Method optimize is not supported by storage {}", table.engine());
+        return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
+    }
+    if statement.cleanup {
+        return Err(match table.engine() {
+            "ReplacingMergeTree" => {
+                Error::new(ErrorCode::SUPPORT_IS_DISABLED, "Experimental merges with CLEANUP are not allowed")
+            }
+            _ => Error::new(
+                ErrorCode::CANNOT_ASSIGN_OPTIMIZE,
+                "Cannot OPTIMIZE with CLEANUP table: only ReplacingMergeTree can be CLEANUP",
+            ),
+        });
+    }
+    let by = match &statement.deduplicate {
+        Some(by) if !by.is_empty() => Some(columns_of(session, &database, &name, by, context).await?),
+        Some(_) => Some(Vec::new()),
+        None => None,
+    };
+    let selected = match &statement.partition {
+        Some(partition) => Some(selection(session, &database, &name, partition, context).await?),
+        None => None,
+    };
+    let is_wanted = |part: &MergeablePart| selected.as_ref().is_none_or(|of| of.has(&part.name, &part.partition_id));
+    // A single part may hold rows with equal keys, which an INSERT or a mutation made, or such that have expired or are deleted.
+    let has_deleted = table.parts().iter().any(|part| part.deleted_rows > 0);
+    let has_ttl = session.databases_of(&database).describe(&database, &name)?.definition;
+    let has_ttl = has_ttl.is_some_and(|definition| definition.has_ttl());
+    let with_singles = statement.with_final && (has_ttl || has_deleted || table.final_rows().is_some());
+    drop(table);
+    let merged =
+        merge_each(session, (&database, &name), context, |runs| groups(runs, &is_wanted, with_singles)).await?;
+    if let Some(by) = &by {
+        deduplicate(session, &database, &name, by, statement.partition.as_ref(), context).await?;
+    }
+    if merged == 0 && by.is_none() && context.settings.optimize_throw_if_noop {
+        let message = "Cannot OPTIMIZE table: There is nothing to merge";
+        return Err(Error::new(ErrorCode::CANNOT_ASSIGN_OPTIMIZE, message));
+    }
+    Ok(Answer::Done)
+}
+
+/// Merges parts of a table while no background merge is at it: `groups` says which become one each, of those that may. How many groups
+/// there were.
+///
+/// # Errors
+/// `ABORTED` where merges are stopped, and where parts cannot be read or written.
+pub(in crate::query) async fn merge_each(
+    session: &Session,
+    (database, name): (&str, &str),
+    context: &Arc<QueryContext>,
+    groups: impl FnOnce(Vec<Vec<MergeablePart>>) -> Vec<Vec<Arc<str>>>,
+) -> Result<usize> {
+    let own = session.databases_of(database);
+    let hold = own.hold_merges(database, name)?;
+    while hold.as_ref().is_some_and(|hold| !hold.is_quiet()) {
+        context.check_cancelled()?;
+        tokio::time::sleep(MERGE_WAIT).await;
+    }
+    let groups = groups(own.mergeable_parts(database, name)?);
+    for parts in &groups {
+        if own.are_merges_stopped(database, name) {
+            return Err(Error::new(ErrorCode::ABORTED, "Cancelled merging parts"));
+        }
+        let merged = match own.merge_parts(database, name, parts) {
+            Ok(merge) => {
+                let table = Arc::new(TableName::new(database, name));
+                session.server.merges.run(&session.server, table, merge, context).await
+            }
+            Err(error) => Err(error),
+        };
+        match merged {
+            // Somebody else merges them, or has merged or dropped them.
+            Err(error)
+                if matches!(error.code, ErrorCode::NO_SUCH_DATA_PART | ErrorCode::PART_IS_TEMPORARILY_LOCKED) => {}
+            merged => merged?,
+        }
+    }
+    Ok(groups.len())
+}
+
+/// The parts that become one each: those of a run that are wanted, as many as may be.
+fn groups(
+    runs: Vec<Vec<MergeablePart>>,
+    is_wanted: &dyn Fn(&MergeablePart) -> bool,
+    with_singles: bool,
+) -> Vec<Vec<Arc<str>>> {
+    let mut groups = Vec::new();
+    for run in runs {
+        let (mut group, mut of_group) = (Vec::new(), 0);
+        for part in run {
+            let (is_wanted, MergeablePart { name, bytes, .. }) = (is_wanted(&part), part);
+            if !is_wanted || of_group + bytes > MERGED_BYTES_MAX {
+                groups.push(std::mem::take(&mut group));
+                of_group = 0;
+            }
+            if is_wanted {
+                of_group += bytes;
+                group.push(name);
+            }
+        }
+        groups.push(group);
+    }
+    groups.retain(|group| group.len() > usize::from(!with_singles));
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_grouped_by_runs_and_size() {
+        let part = |name: &str, bytes: u64| MergeablePart {
+            name: name.into(),
+            partition_id: name.split('_').next().unwrap_or_default().into(),
+            bytes,
+            is_ttl_settled: true,
+        };
+        let half = MERGED_BYTES_MAX / 2;
+        let runs = vec![
+            vec![part("a_1_1_0", 1), part("a_3_3_0", half), part("a_4_4_0", half), part("a_15_15_0", half)],
+            vec![part("b_2_2_0", 1)],
+            vec![part("c_6_6_0", half), part("c_7_7_0", half)],
+        ];
+        let found = groups(runs.clone(), &|_| true, false);
+        let expected: [&[&str]; 3] = [&["a_1_1_0", "a_3_3_0"], &["a_4_4_0", "a_15_15_0"], &["c_6_6_0", "c_7_7_0"]];
+        assert_eq!(
+            found.iter().map(|group| group.iter().map(|name| &**name).collect::<Vec<_>>()).collect::<Vec<_>>(),
+            expected
+        );
+        assert_eq!(groups(runs.clone(), &|part| &*part.partition_id == "b", true).len(), 1);
+        assert!(groups(runs, &|part| &*part.partition_id == "b", false).is_empty());
+    }
+}

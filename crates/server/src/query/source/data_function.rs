@@ -1,0 +1,293 @@
+//! Table functions over data: `file(path[, format[, structure[, compression]]])` over files that the session may read, `url(…)` over what web
+//! servers have, and `format(name[, structure], data)` over a text of the query.
+
+use std::sync::Arc;
+
+use squall_files::{Data, FileTable, FileTableOptions, SqliteTable, TargetFile};
+use squall_formats::{FormatOptions, is_read_by_place};
+use squall_planner::{ColumnDescription, TableMetadata, headers_of, named_like};
+use squall_remote::http::{HttpFiles, HttpOptions, shown};
+use squall_sql::ast::{self, ExpressionKind};
+use squall_storage::{Insertion, ScanRequest, Table, TableHandle, TableScan};
+use squall_types::{Error, ErrorCode, Result, Schema, Value};
+
+use crate::access::Privilege;
+use crate::session::Session;
+
+/// `file(…)`. Waits for the disk.
+///
+/// # Errors
+/// What is wrong with the arguments; those of [`FileTable::of_files`].
+pub(in crate::query) fn file(session: &Session, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    files(session, &file_arguments(arguments)?)
+}
+
+fn file_arguments(arguments: &[Value]) -> Result<FileTableOptions> {
+    let mut table = FileTableOptions::default();
+    if arguments.is_empty() || arguments.len() > 4 {
+        return Err(wrong_count(
+            "Table function 'file' requires from 1 to 4 arguments: path, format, structure and compression method",
+        ));
+    }
+    let places = [&mut table.path, &mut table.format, &mut table.structure, &mut table.compression];
+    for (place, argument) in places.into_iter().zip(arguments) {
+        *place = text("file", argument)?;
+    }
+    Ok(table)
+}
+
+/// `url(URL[, format[, structure[, compression]]][, headers(…)])`. Waits for the server.
+///
+/// # Errors
+/// What is wrong with the arguments; those of [`FileTable::of_elsewhere`].
+pub(in crate::query) fn url(session: &Session, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    let (table, http) = url_arguments(session, arguments)?;
+    let (files, holder) = HttpFiles::of(&table.path, is_read_by_place(&url_format(&table)), http)?;
+    handle(FileTable::of_elsewhere("url", &table, files, holder, options(session)?)?)
+}
+
+/// The format of what a URL means, where the arguments or its path tell it.
+fn url_format(table: &FileTableOptions) -> String {
+    let of_path = || squall_formats::format_of_file(url_path(&table.path)).unwrap_or_default().to_owned();
+    if table.format.is_empty() || table.format.eq_ignore_ascii_case("auto") { of_path() } else { table.format.clone() }
+}
+
+/// The path of a URL, or of a pattern of URLs.
+fn url_path(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
+}
+
+fn url_arguments(session: &Session, arguments: &[Value]) -> Result<(FileTableOptions, HttpOptions)> {
+    let hosts = &session.server.config.load().remote_hosts;
+    let mut http = hosts.http_options(&session.settings);
+    let mut texts = Vec::new();
+    for argument in arguments {
+        match argument {
+            // headers('name' = 'value', …)
+            Value::Map(headers) => {
+                for (name, value) in headers.iter() {
+                    http.headers.push((text("url", name)?, text("url", value)?));
+                }
+            }
+            argument => texts.push(text("url", argument)?),
+        }
+    }
+    if texts.is_empty() || texts.len() > 4 {
+        return Err(wrong_count(
+            "Table function 'url' requires from 1 to 4 arguments: URL, format, structure and compression method, and headers",
+        ));
+    }
+    let mut table = FileTableOptions::default();
+    let places = [&mut table.path, &mut table.format, &mut table.structure, &mut table.compression];
+    places.into_iter().zip(texts).for_each(|(place, text)| *place = text);
+    Ok((table, http))
+}
+
+/// What `INSERT INTO FUNCTION url(…)` writes to.
+fn url_target(session: &Session, arguments: &[Value], columns: Option<Schema>) -> Result<Arc<dyn Table>> {
+    let (mut table, http) = url_arguments(session, arguments)?;
+    let schema = target_schema("url", &table.structure, columns)?;
+    let (files, holder) = HttpFiles::of(&table.path, false, http)?;
+    let [file] = &files[..] else {
+        let message = format!("Cannot write to the pattern {}: it may mean several files", shown(&table.path));
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    };
+    table.path.clone_from(&file.path);
+    Ok(Arc::new(TargetFile::elsewhere(&table, file.location.clone(), holder, schema, options(session)?)?))
+}
+
+/// The columns of what an INSERT writes: those that the function says, or else those that come.
+fn target_schema(function: &str, structure: &str, columns: Option<Schema>) -> Result<Schema> {
+    match (structure, columns) {
+        ("" | "auto", Some(columns)) => Ok(columns),
+        ("" | "auto", None) => {
+            let message = format!(
+                "Table function '{function}' must have the structure as its third argument where data are inserted"
+            );
+            Err(Error::new(ErrorCode::BAD_ARGUMENTS, message))
+        }
+        (structure, _) => squall_formats::parse_structure(structure),
+    }
+}
+
+/// The file that `INSERT INTO FUNCTION file(…)` writes, with the columns that the function says, or else with these. Waits for the disk.
+///
+/// # Errors
+/// What is wrong with the function; those of [`TargetFile::new`].
+pub(in crate::query) fn target(
+    session: &Session,
+    function: &ast::Function,
+    columns: Option<Schema>,
+) -> Result<Arc<dyn Table>> {
+    if function.name == "null" {
+        return null_target(function, columns);
+    }
+    if !matches!(function.name.as_str(), "file" | "sqlite" | "url") {
+        return Err(Error::not_implemented(format!("INSERT INTO FUNCTION {}", function.name)));
+    }
+    let arguments = literals(function)?;
+    match function.name.as_str() {
+        "sqlite" => return Ok(Arc::new(sqlite_table(session, &arguments)?)),
+        "url" => return url_target(session, &arguments, columns),
+        _ => {}
+    }
+    let table = file_arguments(&arguments)?;
+    let schema = target_schema("file", &table.structure, columns)?;
+    Ok(Arc::new(TargetFile::new(&table, schema, &session.server.file_reach()?, options(session)?)?))
+}
+
+/// The arguments of a function that an INSERT names.
+fn literals(function: &ast::Function) -> Result<Vec<Value>> {
+    let arguments = function.arguments.iter().map(|argument| match &argument.kind {
+        ExpressionKind::Literal(literal) => literal.as_str().map(Value::string),
+        ExpressionKind::Identifier(parts) => {
+            Some(Value::string(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")))
+        }
+        ExpressionKind::Function(call) => headers_of(call),
+        _ => None,
+    });
+    let strings = || {
+        let message = format!("Table function '{}' of an INSERT takes literal strings", function.name);
+        Error::new(ErrorCode::BAD_ARGUMENTS, message)
+    };
+    arguments.collect::<Option<_>>().ok_or_else(strings)
+}
+
+/// What takes all rows and keeps none: `null('structure')`, or `null()` with the columns that come.
+fn null_target(function: &ast::Function, columns: Option<Schema>) -> Result<Arc<dyn Table>> {
+    if let Some(structure) = function.arguments.first() {
+        let structure = structure.as_literal().and_then(ast::Literal::as_str).unwrap_or_default();
+        return squall_storage::table_function("null", &[Value::string(structure)]);
+    }
+    let columns = columns.ok_or_else(|| wrong_count("Table function 'null' requires one argument: the structure"))?;
+    let column = |(name, data_type): (Arc<str>, squall_types::DataType)| ColumnDescription::new(name, data_type);
+    squall_storage::null_table(columns.fields.into_iter().map(column).collect())
+}
+
+/// The table of a path or pattern alone.
+///
+/// # Errors
+/// As [`file`].
+fn file_of_path(session: &Session, path: &str) -> Result<Arc<dyn TableMetadata>> {
+    files(session, &FileTableOptions { path: path.to_owned(), ..FileTableOptions::default() })
+}
+
+/// The table of a name that no table has: standard input, or the file of that name.
+///
+/// # Errors
+/// Where they cannot be read.
+pub(in crate::query) fn by_name(session: &Session, name: &str) -> Result<Option<Arc<dyn TableMetadata>>> {
+    if let Some(input) = session.server.standard_input(name) {
+        return Ok(Some(Arc::new(TableHandle(input.table(options(session)?)?))));
+    }
+    if may_be_file(name) { file_of_path(session, name).map(Some) } else { Ok(None) }
+}
+
+/// Whether a name that no table has looks like a file's: it has an ending that tells a format, or a file has it.
+fn may_be_file(name: &str) -> bool {
+    squall_formats::format_of_file(name).is_some() || std::path::Path::new(name).exists()
+}
+
+fn files(session: &Session, table: &FileTableOptions) -> Result<Arc<dyn TableMetadata>> {
+    handle(FileTable::of_files(table, &session.server.file_reach()?, options(session)?)?)
+}
+
+/// `sqlite(path, table)`. Waits for the disk.
+///
+/// # Errors
+/// What is wrong with the arguments; those of [`SqliteTable::open`].
+pub(in crate::query) fn sqlite(session: &Session, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    handle(sqlite_table(session, arguments)?)
+}
+
+fn sqlite_table(session: &Session, arguments: &[Value]) -> Result<SqliteTable> {
+    let (path, table) = sqlite_arguments(arguments)?;
+    SqliteTable::open(&path, &table, &session.server.file_reach()?)
+}
+
+/// The path and the table.
+fn sqlite_arguments(arguments: &[Value]) -> Result<(String, String)> {
+    let [path, table] = arguments else {
+        return Err(wrong_count("SQLite database requires 2 arguments: database path, table name"));
+    };
+    Ok((text("sqlite", path)?, text("sqlite", table)?))
+}
+
+/// What takes the rows of an INSERT into a table that shows those of `sqlite(…)`, in the name and with the columns of that one; `None` for
+/// other tables.
+///
+/// # Errors
+/// `ACCESS_DENIED`; those of [`SqliteTable::with_columns`].
+pub(in crate::query) fn sqlite_target(session: &Session, shown: &Arc<dyn Table>) -> Result<Option<Arc<dyn Table>>> {
+    let Some(function) = shown.table_function().filter(|function| function.name == "sqlite") else { return Ok(None) };
+    session.access.check_target_source(Privilege::Sqlite)?;
+    let (path, table) = sqlite_arguments(&literals(function)?)?;
+    let rows = SqliteTable::with_columns(&path, &table, shown.columns().to_vec(), &session.server.file_reach()?)?;
+    Ok(Some(Arc::new(ShownFunction { shown: shown.clone(), rows: Arc::new(rows) })))
+}
+
+/// A table that shows a function's rows, over what takes them.
+#[derive(Debug)]
+struct ShownFunction {
+    shown: Arc<dyn Table>,
+    rows: Arc<dyn Table>,
+}
+
+impl TableMetadata for ShownFunction {
+    named_like!(shown);
+
+    fn columns(&self) -> &[ColumnDescription] {
+        self.shown.columns()
+    }
+}
+
+impl Table for ShownFunction {
+    fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+        self.rows.scan(request)
+    }
+
+    fn insert(&self) -> Result<Arc<dyn Insertion>> {
+        self.rows.insert()
+    }
+}
+
+/// `format(…)`.
+///
+/// # Errors
+/// What is wrong with the arguments and the data.
+pub(in crate::query) fn format(session: &Session, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    let (format, structure, data) = match arguments {
+        [format, data] => (format, String::new(), data),
+        [format, structure, data] => (format, text("format", structure)?, data),
+        _ => {
+            return Err(wrong_count("Table function 'format' requires 2 or 3 arguments: format, [structure], data"));
+        }
+    };
+    let Value::String(data) = data else { return Err(illegal("format", data)) };
+    let data = Data::Bytes(bytes::Bytes::copy_from_slice(data));
+    handle(FileTable::of_data("format", data, &text("format", format)?, &structure, options(session)?)?)
+}
+
+fn options(session: &Session) -> Result<FormatOptions> {
+    FormatOptions::new(session.settings.clone(), &session.server.zone)
+}
+
+fn handle(table: impl Table + 'static) -> Result<Arc<dyn TableMetadata>> {
+    Ok(Arc::new(TableHandle(Arc::new(table))))
+}
+
+fn text(function: &str, value: &Value) -> Result<String> {
+    match value {
+        Value::String(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        other => Err(illegal(function, other)),
+    }
+}
+
+fn illegal(function: &str, value: &Value) -> Error {
+    let message = format!("Table function '{function}' takes strings, not {}", value.literal_type());
+    Error::new(ErrorCode::BAD_ARGUMENTS, message)
+}
+
+fn wrong_count(message: &str) -> Error {
+    Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message)
+}

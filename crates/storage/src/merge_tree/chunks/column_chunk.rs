@@ -1,0 +1,132 @@
+//! A column chunk of pages that are made here: compresses them, and puts them with their description into a row group. What is in the
+//! pages is the business of `dictionary_chunk` and `value_chunk`.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding};
+use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::statistics::Statistics;
+use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
+use parquet::schema::types::ColumnDescPtr;
+
+/// A chunk whose pages come one after the other.
+pub(in crate::merge_tree) struct ColumnChunk<'a> {
+    leaf: &'a ColumnDescPtr,
+    compression: Compression,
+    dictionary: Option<CompressedPage>,
+    pages: Vec<CompressedPage>,
+    entries: usize,
+    /// Memory for what a page is compressed into.
+    compressed: Vec<u8>,
+}
+
+impl<'a> ColumnChunk<'a> {
+    /// Whether pages are compressed here so.
+    pub(in crate::merge_tree) fn is_for(compression: Compression) -> bool {
+        matches!(compression, Compression::UNCOMPRESSED | Compression::LZ4_RAW)
+    }
+
+    /// A chunk without pages; `compression` is one that [`is_for`](Self::is_for) says yes to.
+    pub(in crate::merge_tree) fn new(leaf: &'a ColumnDescPtr, compression: Compression) -> Self {
+        Self { leaf, compression, dictionary: None, pages: Vec::new(), entries: 0, compressed: Vec::new() }
+    }
+
+    /// Sets the dictionary: so many values in plain encoding.
+    ///
+    /// # Errors
+    /// Those of the compressor.
+    pub(in crate::merge_tree) fn set_dictionary(&mut self, plain: &[u8], values: usize) -> Result<(), ParquetError> {
+        let buf = self.compress(plain)?;
+        let page = Page::DictionaryPage { buf, num_values: values as u32, encoding: Encoding::PLAIN, is_sorted: false };
+        self.dictionary = Some(CompressedPage::new(page, plain.len()));
+        Ok(())
+    }
+
+    /// Adds a data page: levels, then values, or keys where there is a dictionary; `entries` are values, and lists without any.
+    ///
+    /// # Errors
+    /// Those of the compressor.
+    pub(in crate::merge_tree) fn add_page(&mut self, plain: &[u8], entries: usize) -> Result<(), ParquetError> {
+        let page = Page::DataPage {
+            buf: self.compress(plain)?,
+            num_values: entries as u32,
+            encoding: self.encoding(),
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        self.pages.push(CompressedPage::new(page, plain.len()));
+        self.entries += entries;
+        Ok(())
+    }
+
+    fn encoding(&self) -> Encoding {
+        if self.dictionary.is_some() { Encoding::RLE_DICTIONARY } else { Encoding::PLAIN }
+    }
+
+    fn compress(&mut self, plain: &[u8]) -> Result<Bytes, ParquetError> {
+        if self.compression != Compression::LZ4_RAW {
+            return Ok(Bytes::copy_from_slice(plain));
+        }
+        self.compressed.resize(lzzzz::lz4::max_compressed_size(plain.len()), 0);
+        let written = lzzzz::lz4::compress(plain, &mut self.compressed, lzzzz::lz4::ACC_LEVEL_DEFAULT)
+            .map_err(|error| ParquetError::External(Box::new(error)))?;
+        Ok(Bytes::copy_from_slice(self.compressed.get(..written).unwrap_or_default()))
+    }
+
+    /// Puts the chunk of so many rows into a row group.
+    ///
+    /// # Errors
+    /// Those of the `parquet` crate.
+    pub(in crate::merge_tree) fn append<W: Write + Send>(
+        self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+        rows: usize,
+        statistics: Option<Statistics>,
+    ) -> Result<(), ParquetError> {
+        let mut encodings = vec![Encoding::RLE, Encoding::PLAIN];
+        if self.dictionary.is_some() {
+            encodings.push(self.encoding());
+        }
+        let room = |page: &CompressedPage| page.compressed_size() + 64;
+        let bytes = self.dictionary.iter().chain(&self.pages).map(room).sum();
+        let mut sink = TrackedWrite::new(Vec::with_capacity(bytes));
+        let mut writer = SerializedPageWriter::new(&mut sink);
+        let (mut dictionary_at, mut data_at, mut uncompressed) = (None, None, 0);
+        if let Some(page) = self.dictionary {
+            let written = writer.write_page(page)?;
+            dictionary_at = Some(written.offset as i64);
+            uncompressed += written.uncompressed_size;
+        }
+        for page in self.pages {
+            let written = writer.write_page(page)?;
+            data_at.get_or_insert(written.offset as i64);
+            uncompressed += written.uncompressed_size;
+        }
+        let bytes = Bytes::from(sink.into_inner()?);
+        let mut metadata = ColumnChunkMetaData::builder(self.leaf.clone())
+            .set_compression(self.compression)
+            .set_encodings(encodings)
+            .set_num_values(self.entries as i64)
+            .set_total_compressed_size(bytes.len() as i64)
+            .set_total_uncompressed_size(uncompressed as i64)
+            .set_dictionary_page_offset(dictionary_at)
+            .set_data_page_offset(data_at.unwrap_or(0));
+        if let Some(statistics) = statistics {
+            metadata = metadata.set_statistics(statistics);
+        }
+        let close = ColumnCloseResult {
+            bytes_written: bytes.len() as u64,
+            rows_written: rows as u64,
+            metadata: metadata.build()?,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        group.append_column(&bytes, close)
+    }
+}

@@ -1,0 +1,9 @@
+//! Column chunks as new parts have them: how types lie in Parquet, and what encodes and compresses the values.
+
+pub(super) mod column_chunk;
+pub(super) mod dictionary_chunk;
+pub(super) mod key_runs;
+pub(super) mod packing;
+pub(super) mod parquet_layout;
+pub(super) mod string_chunk;
+pub(super) mod value_chunk;

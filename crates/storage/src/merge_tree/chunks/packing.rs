@@ -1,0 +1,45 @@
+//! How columns lie in the files of new parts: what compresses each of them and how its values are encoded, by its CODEC or as the table says.
+
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use squall_planner::{ColumnCodec, ColumnCompression, ColumnPacking};
+use squall_types::{Error, Result};
+
+use crate::identity::TableIdentity;
+
+/// How a column lies in files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::merge_tree) struct Packing {
+    /// What compresses its pages.
+    pub(in crate::merge_tree) compression: Compression,
+    /// How its values are encoded, where that is not left to the writer.
+    pub(in crate::merge_tree) encoding: Option<Encoding>,
+}
+
+/// Parquet's word for a codec, which may leave it to the table's.
+pub(in crate::merge_tree) fn in_parquet(codec: ColumnCompression, default: Compression) -> Result<Compression> {
+    Ok(match codec {
+        ColumnCompression::Default => default,
+        ColumnCompression::None => Compression::UNCOMPRESSED,
+        ColumnCompression::Lz4 => Compression::LZ4_RAW,
+        ColumnCompression::Zstd(level) => {
+            Compression::ZSTD(ZstdLevel::try_new(level).map_err(|error| Error::logical(error.to_string()))?)
+        }
+    })
+}
+
+/// The packing of each stored column; `default` compresses those that do not say.
+pub(in crate::merge_tree) fn packings(identity: &TableIdentity, default: Compression) -> Result<Vec<Packing>> {
+    let columns = identity.definition.columns.iter().zip(&identity.stored_positions);
+    let stored = columns.filter(|(_, position)| position.is_some());
+    let packing = |codec: Option<&str>, data_type| {
+        let Some(codec) = codec else { return Ok(Packing { compression: default, encoding: None }) };
+        let codec = ColumnCodec::parse(codec, data_type)?;
+        let compression = in_parquet(codec.compression, default)?;
+        let encoding = codec.packing.map(|packing| match packing {
+            ColumnPacking::Deltas => Encoding::DELTA_BINARY_PACKED,
+            ColumnPacking::SplitBytes => Encoding::BYTE_STREAM_SPLIT,
+        });
+        Ok(Packing { compression, encoding })
+    };
+    stored.map(|(column, _)| packing(column.codec.as_deref(), &column.data_type)).collect()
+}

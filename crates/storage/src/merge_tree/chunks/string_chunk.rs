@@ -1,0 +1,146 @@
+//! Column chunks of strings: keys of a dictionary while that is small, else the strings with their lengths.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BinaryArray};
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use parquet::schema::types::ColumnDescPtr;
+use squall_runtime::Pieces;
+use squall_types::Result;
+
+use super::column_chunk::ColumnChunk;
+use super::dictionary_chunk::put_bytes;
+use super::value_chunk::{PAGE_BYTES, add_keys, put_levels};
+use crate::merge_tree::parts::part_encoder::parquet_bug;
+
+/// A dictionary of more bytes saves too little.
+const DICTIONARY_BYTES_MAX: usize = 1 << 20;
+/// Strings that are looked up before others may run.
+const BATCH_ROWS: usize = 4096;
+
+/// Adds the pages of strings; returns the smallest and the largest.
+///
+/// # Errors
+/// Those of the compressor.
+pub(in crate::merge_tree) async fn append_strings(
+    chunk: &mut ColumnChunk<'_>,
+    description: &ColumnDescPtr,
+    strings: &BinaryArray,
+    pieces: &mut Pieces,
+) -> Result<ArrayRef> {
+    let mut extremes = Extremes::of(strings.value(0));
+    if let Some((distinct, keys)) = string_dictionary(strings, pieces).await {
+        let mut plain = Vec::new();
+        for string in distinct.iter().map(|row| strings.value(*row as usize)) {
+            put_bytes(string, &mut plain);
+            extremes.add(string);
+        }
+        chunk.set_dictionary(&plain, distinct.len()).map_err(parquet_bug)?;
+        add_keys(chunk, description, &keys, distinct.len(), pieces).await?;
+        return Ok(extremes.into_array());
+    }
+    let mut page = Vec::new();
+    let mut first = 0;
+    while first < strings.len() {
+        let end = page_end(strings.value_offsets(), first);
+        page.clear();
+        put_levels(&mut page, description, end - first);
+        for string in (first..end).map(|row| strings.value(row)) {
+            put_bytes(string, &mut page);
+            extremes.add(string);
+        }
+        chunk.add_page(&page, end - first).map_err(parquet_bug)?;
+        pieces.pause().await;
+        first = end;
+    }
+    Ok(extremes.into_array())
+}
+
+/// The row after those of a page that begins at `first`.
+fn page_end(offsets: &[i32], first: usize) -> usize {
+    let rows = offsets.get(first..).unwrap_or_default();
+    let bytes = |row: usize, offset: i32| (offset - rows.first().copied().unwrap_or(0)) as usize + 4 * row;
+    let (mut low, mut high) = (1, rows.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        match rows.get(middle) {
+            Some(offset) if bytes(middle, *offset) <= PAGE_BYTES => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    // The first offset beyond ends a row too many, but one row there always is.
+    first + (low - 1).max(1)
+}
+
+/// Rows that stand for the different strings, in order of appearance, and each row's place among them; `None` where they are too many.
+async fn string_dictionary(strings: &BinaryArray, pieces: &mut Pieces) -> Option<(Vec<u32>, Vec<u32>)> {
+    let hasher = RandomState::default();
+    let mut table: HashTable<u32> = HashTable::new();
+    let (mut distinct, mut bytes): (Vec<u32>, usize) = (Vec::new(), 0);
+    let mut keys: Vec<u32> = Vec::new();
+    let mut last: Option<(&[u8], u32)> = None;
+    for first in (0..strings.len()).step_by(BATCH_ROWS) {
+        for row in first..strings.len().min(first + BATCH_ROWS) {
+            let string = strings.value(row);
+            if let Some((_, key)) = last.filter(|(other, _)| *other == string) {
+                keys.push(key);
+                continue;
+            }
+            let value = |key: &u32| distinct.get(*key as usize).map_or(&[][..], |row| strings.value(*row as usize));
+            let hash = hasher.hash_one(string);
+            let key = match table.find(hash, |key| value(key) == string) {
+                Some(key) => *key,
+                None => {
+                    let key = distinct.len() as u32;
+                    table.insert_unique(hash, key, |key| hasher.hash_one(value(key)));
+                    distinct.push(row as u32);
+                    bytes += string.len() + 4;
+                    key
+                }
+            };
+            keys.push(key);
+            last = Some((string, key));
+        }
+        // Many different ones among the first are many among all.
+        if bytes > DICTIONARY_BYTES_MAX || distinct.len() * 2 > keys.len() {
+            return None;
+        }
+        pieces.pause().await;
+    }
+    Some((distinct, keys))
+}
+
+/// The smallest and the largest of strings, and their first bytes as numbers of the same order: most strings are told apart by these.
+struct Extremes<'a> {
+    low: (u64, &'a [u8]),
+    high: (u64, &'a [u8]),
+}
+
+impl<'a> Extremes<'a> {
+    fn of(string: &'a [u8]) -> Self {
+        Self { low: (head(string), string), high: (head(string), string) }
+    }
+
+    fn add(&mut self, string: &'a [u8]) {
+        let head = head(string);
+        if head > self.low.0 && head < self.high.0 {
+            return;
+        }
+        self.low = self.low.min((head, string));
+        self.high = self.high.max((head, string));
+    }
+
+    fn into_array(self) -> ArrayRef {
+        Arc::new(BinaryArray::from_vec(vec![self.low.1, self.high.1]))
+    }
+}
+
+/// The first eight bytes, filled up with zeros.
+fn head(string: &[u8]) -> u64 {
+    match string.first_chunk() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => string.iter().fold((0, 56), |(head, shift), byte| (head | u64::from(*byte) << shift, shift - 8)).0,
+    }
+}

@@ -1,0 +1,224 @@
+//! The part that a merge makes: merged rows become row groups one after the other, by the rule of the table, so that a merge never holds
+//! more than one row group and what is read ahead of it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow_array::ArrayRef;
+use squall_runtime::Pieces;
+use squall_types::gather::concat_blocks;
+use squall_types::{Block, Result};
+
+use super::merge_rule::{MergeFor, MergeRule};
+use super::merged_rows::MergedRows;
+use super::merging::MergeProgress;
+use super::whole_keys::{WholeKeys, keys};
+use crate::merge_tree::MergeTree;
+use crate::merge_tree::changes::deleted_rows::Deletions;
+use crate::merge_tree::expiry::ttl::{TtlStage, TtlTurn};
+use crate::merge_tree::live_rows;
+use crate::merge_tree::parts::part::Part;
+use crate::merge_tree::parts::part_encoder::{EncodedPart, PartEncoder};
+use crate::merge_tree::parts::part_name::PartName;
+use crate::merge_tree::parts::part_writer::{UnwrittenPart, own_rows, write_encoded};
+use crate::merge_tree::projections::projection_builder::ProjectionBuilder;
+
+/// A row group ends at so many bytes in memory, however few its rows are.
+const GROUP_BYTES_MAX: usize = 256 << 20;
+/// Columns of at most so many bytes go into the cache.
+const REMEMBERED_BYTES_MAX: usize = 256 << 20;
+
+/// Merges parts, which are in the order of their inserts, into a part that is not committed yet; none where no row is left.
+///
+/// # Errors
+/// Where the parts cannot be read or the new one cannot be encoded.
+pub(in crate::merge_tree) async fn write_merged(
+    table: &Arc<MergeTree>,
+    name: &PartName,
+    (parts, deletions): (&[Arc<Part>], &Deletions),
+    turn: Option<TtlTurn>,
+    progress: &MergeProgress,
+) -> Result<Option<UnwrittenPart>> {
+    if let Some(turn) = &turn
+        && parts.iter().all(|part| table.has_expired(part, turn.now))
+    {
+        let rows = live_rows(parts, deletions);
+        progress.rows_read.store(rows, Ordering::Relaxed);
+        progress.rows_expired.store(rows, Ordering::Relaxed);
+        return Ok(None);
+    }
+    let mut pieces = Pieces::begin();
+    let is_whole = parts.iter().all(|part| deletions.of(&part.file.name).is_none());
+    let keeps_rows = table.rule.is_none() && turn.is_none() && is_whole;
+    let projections = ProjectionBuilder::of_merge(table, parts, name, keeps_rows);
+    let Some((encoded, arrays)) =
+        merge_rows(table, name, (parts, deletions), turn, projections, progress, &mut pieces).await?
+    else {
+        return Ok(None);
+    };
+    write_encoded(table, name, encoded, arrays, &mut pieces).await.map(Some)
+}
+
+/// Merges parts into one that is in memory; none where no row is left. With it come its columns as they lie in memory, by row groups, where
+/// those of the parts did.
+///
+/// # Errors
+/// Where the parts cannot be read or the new one cannot be encoded.
+pub(in crate::merge_tree) async fn merge_rows(
+    table: &Arc<MergeTree>,
+    name: &PartName,
+    (parts, deletions): (&[Arc<Part>], &Deletions),
+    turn: Option<TtlTurn>,
+    projections: Vec<ProjectionBuilder>,
+    progress: &MergeProgress,
+    pieces: &mut Pieces,
+) -> Result<Option<(EncodedPart, Vec<Vec<ArrayRef>>)>> {
+    let mut rows = MergedRows::new(table, parts, deletions)?;
+    let mut stage = turn.as_ref().map(|turn| TtlStage::new(table, turn));
+    let mut groups = RowGroups {
+        table: table.clone(),
+        encoder: PartEncoder::new(table, name, &table.indices, projections, turn)?,
+        blocks: Vec::new(),
+        rows: 0,
+        bytes: 0,
+        // What was read lately stays in memory.
+        arrays: parts.iter().any(|part| part.is_hot()).then(Vec::new),
+        remembered: 0,
+    };
+    let mut ruled = table.rule.clone().map(|rule| Ruled { rule, waiting: WholeKeys::new(usize::MAX) });
+    loop {
+        let next = rows.next(pieces).await?;
+        let is_last = next.is_none();
+        let block = match next {
+            Some(block) => {
+                progress.rows_read.fetch_add(block.rows() as u64, Ordering::Relaxed);
+                progress.bytes_read.fetch_add(block.value_bytes() as u64, Ordering::Relaxed);
+                match &mut ruled {
+                    Some(ruled) => ruled.push(table, block, pieces).await?,
+                    None => Some(block),
+                }
+            }
+            None => match ruled.take() {
+                Some(ruled) => ruled.finish(table, pieces).await?,
+                None => None,
+            },
+        };
+        let mut made = Vec::new();
+        match (&mut stage, block) {
+            (Some(stage), Some(block)) => made.extend(stage.push(block, pieces).await?),
+            (None, block) => made.extend(block),
+            (Some(_), None) => {}
+        }
+        if let Some(stage) = stage.as_mut().filter(|_| is_last) {
+            made.extend(stage.finish(pieces).await?);
+            progress.rows_expired.store(stage.expired, Ordering::Relaxed);
+        }
+        for block in made {
+            groups.push(block, pieces).await?;
+        }
+        progress.rows_written.store(groups.encoder.rows() as u64, Ordering::Relaxed);
+        progress.bytes_written.store(groups.encoder.bytes(), Ordering::Relaxed);
+        if is_last {
+            break;
+        }
+    }
+    groups.finish(pieces).await
+}
+
+/// Merged rows that wait until all rows with their key are there.
+struct Ruled {
+    rule: MergeRule,
+    waiting: WholeKeys,
+}
+
+impl Ruled {
+    /// Adds rows; gives what became of those whose keys are complete.
+    async fn push(&mut self, table: &MergeTree, block: Block, pieces: &mut Pieces) -> Result<Option<Block>> {
+        match self.waiting.push(table, block, pieces).await? {
+            Some(complete) => self.apply(table, complete, pieces).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// What becomes of the rows that are left.
+    async fn finish(mut self, table: &MergeTree, pieces: &mut Pieces) -> Result<Option<Block>> {
+        match self.waiting.finish(table, pieces).await? {
+            Some(left) => self.apply(table, left, pieces).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn apply(&self, table: &MergeTree, block: Block, pieces: &mut Pieces) -> Result<Block> {
+        let keys = keys(table, &block, usize::MAX)?;
+        let places: Vec<usize> = (0..block.columns().len()).collect();
+        self.rule.apply(block, &places, &keys, MergeFor::Part, pieces).await
+    }
+}
+
+/// Rows on their way into row groups.
+struct RowGroups {
+    table: Arc<MergeTree>,
+    encoder: PartEncoder,
+    blocks: Vec<Block>,
+    rows: usize,
+    bytes: usize,
+    /// Columns for the cache, by row groups, as long as these are few.
+    arrays: Option<Vec<Vec<ArrayRef>>>,
+    remembered: usize,
+}
+
+impl RowGroups {
+    async fn push(&mut self, block: Block, pieces: &mut Pieces) -> Result<()> {
+        if block.is_empty() {
+            return Ok(());
+        }
+        self.rows += block.rows();
+        self.bytes += block.value_bytes();
+        self.blocks.push(block);
+        let (group_rows, granule) = (self.table.settings.row_group_rows(), self.table.settings.index_granularity);
+        while self.rows >= group_rows || self.bytes >= GROUP_BYTES_MAX && self.rows >= granule {
+            let rows = self.rows.min(group_rows);
+            self.append(rows - rows % granule, pieces).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes a row group of the first rows.
+    async fn append(&mut self, rows: usize, pieces: &mut Pieces) -> Result<()> {
+        let (mut first, mut left, mut missing) = (Vec::new(), Vec::new(), rows);
+        for block in self.blocks.drain(..) {
+            let taken = missing.min(block.rows());
+            missing -= taken;
+            match (taken, block.rows() - taken) {
+                (_, 0) => first.push(block),
+                (0, _) => left.push(block),
+                (_, more) => {
+                    first.push(block.slice(0, taken));
+                    left.push(block.slice(taken, more));
+                }
+            }
+        }
+        self.blocks = left;
+        self.rows -= rows;
+        self.bytes = self.blocks.iter().map(Block::value_bytes).sum();
+        let block = concat_blocks(&self.table.identity.stored, first, pieces).await?;
+        let block = own_rows(&block, 0, block.rows())?;
+        self.remembered += block.memory_bytes();
+        if self.remembered > REMEMBERED_BYTES_MAX {
+            self.arrays = None;
+        }
+        let arrays = self.encoder.append(&block, self.arrays.is_some(), pieces).await?;
+        if let Some(all) = &mut self.arrays {
+            all.push(arrays);
+        }
+        Ok(())
+    }
+
+    async fn finish(mut self, pieces: &mut Pieces) -> Result<Option<(EncodedPart, Vec<Vec<ArrayRef>>)>> {
+        if self.rows > 0 {
+            self.append(self.rows, pieces).await?;
+        }
+        let encoded = self.encoder.finish(pieces).await?;
+        Ok(encoded.map(|encoded| (encoded, self.arrays.unwrap_or_default())))
+    }
+}

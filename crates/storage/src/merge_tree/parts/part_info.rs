@@ -1,0 +1,77 @@
+//! What `system.parts` tells of parts.
+
+use std::sync::Arc;
+
+use squall_types::calendar::TimeZone;
+use squall_types::{CastMode, CastOptions, Column, DataType, Value, cast};
+
+use super::part::Part;
+use crate::merge_tree::MergeTreeTable;
+use crate::merge_tree::scans::origin::partition_value;
+use crate::table::PartInfo;
+
+/// Of all parts of a table.
+pub(in crate::merge_tree) fn of_parts(table: &MergeTreeTable) -> Vec<PartInfo> {
+    let definition = &table.live.identity.definition;
+    let type_of = |column: usize| definition.columns.get(column).map(|column| &column.data_type);
+    let is_time = |column: &usize| matches!(type_of(*column), Some(DataType::DateTime(_)));
+    let is_date = |column: &usize| matches!(type_of(*column), Some(DataType::Date));
+    let sorting_time = table.live.identity.sorting_columns.iter().copied().find(is_time);
+    let mut of_partition = Vec::new();
+    for key in &definition.partition_key {
+        key.expression.visit_columns(&mut |column| of_partition.push(column));
+    }
+    let partition_date = of_partition.iter().copied().find(is_date);
+    let partition_time = of_partition.iter().copied().find(is_time);
+    let info = |part: &Arc<Part>| {
+        let bounds = |column: Option<usize>| column.and_then(|column| bounds(table, part, column));
+        PartInfo {
+            name: part.file.name.clone(),
+            partition_id: part.file.partition_id.clone(),
+            partition: partition(table, part),
+            rows: part.rows,
+            bytes_on_disk: part.file.bytes,
+            marks: part.description.primary_index.granules() as u64,
+            primary_key_bytes: part.description.primary_index.keys.iter().map(Column::memory_bytes).sum::<usize>()
+                as u64,
+            path: part.file.path.clone(),
+            ttl: table.live.part_ttl(part),
+            codec: table.live.codec_of(part),
+            times: bounds(sorting_time),
+            partition_dates: bounds(partition_date),
+            partition_times: bounds(partition_time),
+            deleted_rows: table.parts.deletions.rows_of(&part.file.name),
+        }
+    };
+    table.parts.parts.iter().map(info).collect()
+}
+
+/// The smallest and largest value of a column of dates or times, in days or seconds.
+fn bounds(table: &MergeTreeTable, part: &Part, column: usize) -> Option<(u32, u32)> {
+    let identity = &table.live.identity;
+    let (range, _) = part.range(identity, identity.stored_positions.get(column).copied().flatten()?);
+    let number = |bound: Option<Value>| bound.and_then(|bound| u32::try_from(bound.as_u64()?).ok());
+    number(range.low).zip(number(range.high))
+}
+
+/// The values of the partition key as text: one as it is, several as a tuple. The partition's id where they are not known.
+fn partition(table: &MergeTreeTable, part: &Part) -> Arc<str> {
+    let keys = &table.live.identity.definition.partition_key;
+    let text = || {
+        if keys.is_empty() {
+            return Some("tuple()".to_owned());
+        }
+        let values = keys.iter().map(|key| partition_value(table, part, &key.expression).ok());
+        let values = values.collect::<Option<Vec<Value>>>()?;
+        let types: Vec<DataType> = keys.iter().map(|key| key.expression.data_type().clone()).collect();
+        let (data_type, value) = match (&types[..], &values[..]) {
+            ([data_type], [value]) => (data_type.clone(), value.clone()),
+            _ => (DataType::tuple(types), Value::Tuple(values.into())),
+        };
+        let column = Column::constant(data_type, &value, 1).ok()?;
+        let options = CastOptions::new(CastMode::Plain, TimeZone::utc());
+        let text = cast(&column, &DataType::String, &options).ok()?.value(0);
+        String::from_utf8(text.as_bytes()?.to_vec()).ok()
+    };
+    text().map_or_else(|| part.file.partition_id.clone(), Into::into)
+}

@@ -1,0 +1,215 @@
+//! A scan whose chunks are all decoded: a claim is one atomic addition, and reading slices them.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::task::Waker;
+
+use arrow_array::Array;
+use arrow_array::types::UInt64Type;
+use arrow_select::interleave::interleave;
+use squall_types::{Block, Column, DataType, Error, Result, Rows, Schema, reserve};
+
+use super::pruning::{Segment, selection};
+use crate::column_cache::ColumnCache;
+use crate::merge_tree::parts::part::Part;
+use crate::row_claims::RowClaims;
+use crate::table::{Claim, Morsel, ScanRequest, ScanSelection, TableScan};
+
+/// Segments of at most so many rows, as lookups by key give, are put together into one block: a block costs more than copying them.
+const GATHERED_ROWS_MAX: usize = 16;
+/// Rows of a block that is put together.
+const GATHERED_BLOCK_ROWS_MAX: usize = 4096;
+
+/// A scan over chunks in memory.
+pub(in crate::merge_tree) struct HotScan {
+    schema: Arc<Schema>,
+    segments: Vec<HotSegment>,
+    /// The number of rows before each segment.
+    starts: Vec<u64>,
+    claims: RowClaims,
+    selection: ScanSelection,
+    /// Kept so that their files, and what else readers of them may open, stay.
+    _parts: Vec<Arc<Part>>,
+}
+
+struct HotSegment {
+    /// The requested columns of the whole row group.
+    chunks: Arc<[Rows]>,
+    offset: usize,
+    rows: usize,
+    /// The number of the row group's first row within its part, where rows' numbers are wanted.
+    first: Option<u64>,
+}
+
+impl HotScan {
+    /// The scan, or the segments back where a chunk is not decoded.
+    pub(in crate::merge_tree) fn new(
+        cache: &ColumnCache,
+        segments: Vec<Segment>,
+        columns: &[usize],
+        request: &ScanRequest,
+    ) -> Result<Self, Vec<Segment>> {
+        let mut hot: Vec<HotSegment> = Vec::with_capacity(segments.len());
+        let mut misses = 0;
+        let mut chunks = 0;
+        for (at, segment) in segments.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|at| Some((segments.get(at)?, hot.get(at)?)));
+            let rows: Arc<[Rows]> = match before {
+                Some((before, hot))
+                    if Arc::ptr_eq(&before.part, &segment.part) && before.row_group == segment.row_group =>
+                {
+                    hot.chunks.clone()
+                }
+                _ => {
+                    chunks += columns.len();
+                    let find = |column: &usize| segment.part.slot(segment.row_group, *column)?.get();
+                    let found: Vec<Rows> = columns.iter().filter_map(find).collect();
+                    misses += columns.len() - found.len();
+                    found.into()
+                }
+            };
+            let first = request.row_numbers.then(|| first_row(&segment.part, segment.row_group));
+            hot.push(HotSegment { chunks: rows, offset: segment.offset, rows: segment.rows, first });
+        }
+        cache.count((chunks - misses) as u64, misses as u64);
+        if misses > 0 {
+            return Err(segments);
+        }
+        let mut starts = Vec::with_capacity(hot.len());
+        let mut rows = 0;
+        for segment in &hot {
+            starts.push(rows);
+            rows += segment.rows as u64;
+        }
+        let selection = selection(&segments);
+        let mut parts: Vec<Arc<Part>> = segments.into_iter().map(|segment| segment.part).collect();
+        parts.dedup_by(|left, right| Arc::ptr_eq(left, right));
+        Ok(Self {
+            schema: request.schema.clone(),
+            segments: hot,
+            starts,
+            claims: RowClaims::new(request.limited(rows)),
+            selection,
+            _parts: parts,
+        })
+    }
+}
+
+impl TableScan for HotScan {
+    fn rows_total(&self) -> Option<u64> {
+        Some(self.claims.total())
+    }
+
+    fn selection(&self) -> ScanSelection {
+        self.selection
+    }
+
+    fn claim(&self, rows: u64, _: &Waker) -> Claim {
+        self.claims.claim(rows)
+    }
+
+    fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+        let mut skip = morsel.first;
+        let mut left = morsel.rows;
+        let mut at = self.starts.partition_point(|start| *start <= skip).saturating_sub(1);
+        skip -= self.starts.get(at).copied().unwrap_or(skip);
+        while let Some(segment) = self.segments.get(at).filter(|_| left > 0) {
+            if skip == 0
+                && let Some((block, segments)) = self.gathered(at, left)?
+            {
+                left -= block.rows() as u64;
+                at += segments;
+                if consume(block)?.is_break() {
+                    break;
+                }
+                continue;
+            }
+            let rows = left.min((segment.rows as u64).saturating_sub(skip)) as usize;
+            if rows > 0 {
+                let offset = segment.offset + skip as usize;
+                if consume(slice(&self.schema, &segment.chunks, offset, rows, segment.first)?)?.is_break() {
+                    break;
+                }
+            }
+            left -= rows as u64;
+            skip = 0;
+            at += 1;
+        }
+        Ok(())
+    }
+}
+
+impl HotScan {
+    /// The short segments from this one on in one block, at most `rows_max` rows, and their number; `None` where there are no two.
+    fn gathered(&self, from: usize, rows_max: u64) -> Result<Option<(Block, usize)>> {
+        let rows_max = (rows_max as usize).min(GATHERED_BLOCK_ROWS_MAX);
+        let mut rows = 0;
+        let short = self.segments.iter().skip(from).take_while(|segment| {
+            rows += segment.rows;
+            segment.rows <= GATHERED_ROWS_MAX && rows <= rows_max && segment.first.is_none()
+        });
+        let count = short.count();
+        let segments = self.segments.get(from..from + count).unwrap_or_default();
+        if count < 2 || !self.schema.types().all(can_be_gathered) {
+            return Ok(None);
+        }
+        let mut sources: Vec<&Arc<[Rows]>> = Vec::new();
+        let mut places = Vec::new();
+        for segment in segments {
+            if !sources.last().is_some_and(|last| Arc::ptr_eq(last, &segment.chunks)) {
+                sources.push(&segment.chunks);
+            }
+            let source = sources.len() - 1;
+            places.extend((segment.offset..segment.offset + segment.rows).map(|row| (source, row)));
+        }
+        let columns = self.schema.types().enumerate().map(|(at, data_type)| {
+            let whole = |rows: &&Arc<[Rows]>| match rows.get(at) {
+                Some(Rows::Whole(array)) => Some(array.clone()),
+                _ => None,
+            };
+            if let Some(arrays) = sources.iter().map(whole).collect::<Option<Vec<_>>>() {
+                let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
+                return Ok(Column::new(data_type.clone(), interleave(&arrays, &places)?));
+            }
+            let some = segments.iter().filter_map(|segment| {
+                let rows = segment.chunks.get(at)?.slice(segment.offset, segment.rows);
+                Some(Column::of_rows(data_type.clone(), rows))
+            });
+            Column::concat(&some.collect::<Vec<_>>())
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Ok(Some((Block::new(self.schema.clone(), columns, places.len()), count)))
+    }
+}
+
+/// Whether rows of several arrays of a type may stand in one: not where each array has a dictionary of its own.
+fn can_be_gathered(data_type: &DataType) -> bool {
+    !data_type.is_nested() && !matches!(data_type, DataType::LowCardinality(_) | DataType::Nothing)
+}
+
+/// The number of a row group's first row within its part.
+pub(in crate::merge_tree) fn first_row(part: &Part, row_group: usize) -> u64 {
+    part.description.row_groups.iter().take(row_group).map(|group| group.rows as u64).sum()
+}
+
+/// Rows of a row group's chunks as a block under the scan's names and types; with their numbers where the group's first one is given.
+pub(in crate::merge_tree) fn slice(
+    schema: &Arc<Schema>,
+    chunks: &[Rows],
+    offset: usize,
+    rows: usize,
+    first: Option<u64>,
+) -> Result<Block> {
+    if chunks.len() + usize::from(first.is_some()) != schema.len() {
+        return Err(Error::logical("a scan whose schema is not its columns"));
+    }
+    let column = |(data_type, chunk): (&DataType, &Rows)| Column::of_rows(data_type.clone(), chunk.slice(offset, rows));
+    let mut columns: Vec<Column> = schema.types().zip(chunks).map(column).collect();
+    if let Some(first) = first {
+        reserve(rows * size_of::<u64>())?;
+        let first = first + offset as u64;
+        let numbers = (first..first + rows as u64).collect();
+        columns.push(Column::from_primitive::<UInt64Type>(DataType::UInt64, numbers));
+    }
+    Ok(Block::new(schema.clone(), columns, rows))
+}

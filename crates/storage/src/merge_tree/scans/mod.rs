@@ -1,0 +1,13 @@
+//! Scans: which rows of which parts they look at, and how these are read.
+
+pub(super) mod chunk_decoder;
+pub(super) mod cold_scan;
+pub(super) mod final_scan;
+pub(super) mod hot_scan;
+pub(super) mod index_use;
+pub(super) mod indexed_scan;
+pub(super) mod key_search;
+pub(super) mod mapped_scan;
+pub(super) mod origin;
+pub(super) mod pruning;
+pub(super) mod zone_map;
