@@ -152,6 +152,12 @@ fn truth(column: &Column) -> Result<BooleanBuffer> {
         let of = |array: &ArrayRef| truth(&Column::new(data_type.clone(), array.clone()));
         return Ok(sparse.bits(&of(sparse.values())?, of(sparse.default_row())?.value(0)));
     }
+    if let (DataType::LowCardinality(inner), Some(dictionary)) = (data_type, column.dictionary()) {
+        let of_values = truth(&Column::new((**inner).clone(), dictionary.values().clone()))?;
+        let codes = dictionary.keys();
+        let holds = |row: usize| codes.is_valid(row) && of_values.value(codes.value(row) as usize);
+        return Ok(BooleanBuffer::collect_bool(codes.len(), holds));
+    }
     let Some(array) = column.array().as_any().downcast_ref::<UInt8Array>() else {
         return match data_type.inner() {
             DataType::Nothing => Ok(BooleanBuffer::new_unset(column.rows())),

@@ -1,5 +1,5 @@
 //! What the registry does around every scalar function, so that most of them see plain columns only: NULLs, `LowCardinality`,
-//! constants, sparse columns. The order is ClickHouse's: constants outermost, then dictionaries, then NULLs.
+//! constants, sparse columns, codes of few strings. The order is ClickHouse's: constants outermost, then dictionaries, then NULLs.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, UInt32Array};
 use arrow_buffer::NullBuffer;
-use squall_types::{Column, DataType, Result, Rows, Value, checkpoint, kernels};
+use squall_types::{Coded, Column, DataType, Result, Rows, Value, checkpoint, kernels};
 
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
 use crate::properties::Properties;
@@ -234,7 +234,7 @@ impl WithDefaults {
 
     fn on_dictionaries(&self, arguments: &[Column], rows: usize) -> Result<Column> {
         if !self.expands_dictionaries {
-            return self.on_nulls(arguments, rows);
+            return self.on_codes(arguments, rows);
         }
         if let Some(Some(at)) = self.dictionary
             && let Some(argument) = arguments.get(at)
@@ -244,7 +244,7 @@ impl WithDefaults {
             return self.on_dictionary(arguments, at, argument);
         }
         let expanded = arguments.iter().map(Column::without_dictionaries).collect::<Result<Vec<_>>>()?;
-        let result = self.on_nulls(&expanded, rows)?;
+        let result = self.on_codes(&expanded, rows)?;
         if self.dictionary.is_some() { result.into_low_cardinality() } else { Ok(result) }
     }
 
@@ -271,6 +271,42 @@ impl WithDefaults {
         };
         let array = DictionaryArray::try_new(keys, result.without_nulls()?.array().clone())?;
         Ok(Column::new(self.return_type.clone(), Arc::new(array)))
+    }
+
+    /// Runs over the values of an argument whose rows are codes of few, where all others are constants: each row gets what was made of its
+    /// value.
+    fn on_codes(&self, arguments: &[Column], rows: usize) -> Result<Column> {
+        let mut varying = arguments.iter().enumerate().filter(|(_, argument)| !argument.is_constant());
+        let (Some((at, argument)), None) = (varying.next(), varying.next()) else {
+            return self.on_nulls(arguments, rows);
+        };
+        let Some(coded) = argument.coded().filter(|coded| coded.values().len() <= rows) else {
+            return self.on_nulls(arguments, rows);
+        };
+        let properties = self.inner.properties();
+        let becomes_null = self.handles_nulls && self.inner.return_type().can_be_inside_nullable();
+        if !properties.is_deterministic || coded.nulls().is_some() && !becomes_null {
+            return self.on_nulls(arguments, rows);
+        }
+        // A value that no row has may be refused, and costs as much as others.
+        const ROWS_PER_VALUE: usize = 8;
+        let is_small = coded.values().len() * ROWS_PER_VALUE <= rows;
+        let (codes, values) = match is_small && !properties.may_throw {
+            true => (coded.codes().clone(), coded.values().clone()),
+            false => used_entries(coded.dictionary())?,
+        };
+        let entries = values.len();
+        let on_values = arguments.iter().enumerate().map(|(position, other)| match position == at {
+            true => Column::new(argument.data_type().clone(), values.clone()),
+            false => other.slice(0, entries),
+        });
+        let result = self.on_nulls(&on_values.collect::<Vec<_>>(), entries)?.materialize()?;
+        if result.array().as_binary_opt::<i32>().is_some()
+            && let Some(rows) = Coded::rows_of(DictionaryArray::try_new(codes.clone(), result.array().clone())?)?
+        {
+            return Ok(Column::of_rows(result.data_type().clone(), rows));
+        }
+        result.take(&codes)
     }
 
     fn on_nulls(&self, arguments: &[Column], rows: usize) -> Result<Column> {
@@ -327,10 +363,9 @@ fn used_entries(dictionary: &DictionaryArray<UInt32Type>) -> Result<(UInt32Array
     let values = dictionary.values();
     let keys = dictionary.keys();
     let mut is_used = vec![false; values.len()];
-    for key in keys.iter().flatten() {
-        if let Some(used) = is_used.get_mut(key as usize) {
-            *used = true;
-        }
+    match keys.nulls() {
+        None => keys.values().iter().for_each(|key| is_used[*key as usize] = true),
+        Some(_) => keys.iter().flatten().for_each(|key| is_used[key as usize] = true),
     }
     if is_used.iter().all(|used| *used) {
         return Ok((keys.clone(), values.clone()));

@@ -1,4 +1,5 @@
-//! A column: a ClickHouse type and an Arrow array of it, one value that stands for every row, or those rows that are not like most.
+//! A column: a ClickHouse type and an Arrow array of it, one value that stands for every row, those rows that are not like most, or the
+//! codes of few strings.
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use crate::alternatives::{dynamic_value, put_dynamic};
+use crate::coded::Coded;
 use crate::data_type::DataType;
 use crate::error::{Error, ErrorCode, Result};
 use crate::integer::{I256, Integer, U256};
@@ -128,6 +130,23 @@ impl Column {
         }
     }
 
+    /// The rows as codes of few strings: for code that gains by it, as that of [`sparse`](Self::sparse).
+    pub fn coded(&self) -> Option<&Coded> {
+        match &self.rows {
+            Rows::Coded(coded) => Some(coded),
+            _ => None,
+        }
+    }
+
+    /// Codes and values of rows that are such: of a [coded](Self::coded) column, or of a `LowCardinality` one.
+    pub fn dictionary(&self) -> Option<&DictionaryArray<UInt32Type>> {
+        match &self.rows {
+            Rows::Coded(coded) => Some(coded.dictionary()),
+            Rows::Whole(array) => array.as_dictionary_opt::<UInt32Type>(),
+            Rows::Constant(..) | Rows::Sparse(_) => None,
+        }
+    }
+
     /// The array of all rows, or of the one row of a constant: for code that treats constants apart.
     pub fn array(&self) -> &ArrayRef {
         self.rows.array()
@@ -139,7 +158,16 @@ impl Column {
             Rows::Whole(array) | Rows::Constant(array, 1) => Ok(array.clone()),
             Rows::Constant(one, rows) => kernels::repeat(&**one, *rows),
             Rows::Sparse(sparse) => sparse.to_array(),
+            Rows::Coded(coded) => coded.to_array(),
         }
+    }
+
+    /// The same column, a constant written out: rows that are sparse or codes stay so.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
+    pub fn without_constant(self) -> Result<Self> {
+        if self.is_constant() { self.materialize() } else { Ok(self) }
     }
 
     /// The same column with every row written out.
@@ -153,6 +181,8 @@ impl Column {
             Rows::Whole(array) => (array, row),
             Rows::Constant(one, _) => (one, 0),
             Rows::Sparse(sparse) => sparse.find(row).map_or((sparse.default_row(), 0), |at| (sparse.values(), at)),
+            Rows::Coded(coded) if coded.codes().is_null(row) => return Value::Null,
+            Rows::Coded(coded) => (coded.values(), coded.codes().value(row) as usize),
         };
         value_at(&self.data_type, &**array, at)
     }
@@ -177,6 +207,7 @@ impl Column {
                     _ => Rows::Sparse(chosen),
                 }
             }
+            Rows::Coded(coded) => coded.filter(mask)?,
         };
         Ok(Self { data_type: self.data_type.clone(), rows })
     }
@@ -184,9 +215,13 @@ impl Column {
     /// The rows at these positions; a NULL position makes a NULL (or, without validity, a default) row.
     pub fn take(&self, positions: &UInt32Array) -> Result<Self> {
         let rows = match &self.rows {
-            Rows::Whole(array) => Rows::Whole(kernels::take(&**array, positions)?),
+            Rows::Whole(array) => match Coded::of_repeated(array, positions)? {
+                Some(repeated) => repeated,
+                None => Rows::Whole(kernels::take(&**array, positions)?),
+            },
             Rows::Constant(one, _) if positions.null_count() == 0 => Rows::Constant(one.clone(), positions.len()),
             Rows::Sparse(sparse) if positions.null_count() == 0 => Rows::Whole(sparse.take(positions)?),
+            Rows::Coded(coded) => coded.take(positions)?,
             Rows::Constant(..) | Rows::Sparse(_) => return self.materialize()?.take(positions),
         };
         Ok(Self { data_type: self.data_type.clone(), rows })
@@ -202,6 +237,11 @@ impl Column {
             && let Some(all) = Sparse::concat(&sparse)?
         {
             return Ok(Self::of_rows(first.data_type.clone(), Rows::Sparse(all)));
+        }
+        if let Some(coded) = columns.iter().map(Self::coded).collect::<Option<Vec<_>>>()
+            && let Some(all) = Coded::concat(&coded)?
+        {
+            return Ok(Self::of_rows(first.data_type.clone(), all));
         }
         let arrays = columns.iter().map(Self::to_array).collect::<Result<Vec<_>>>()?;
         let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
@@ -227,15 +267,13 @@ impl Column {
         match &self.rows {
             Rows::Whole(array) | Rows::Constant(array, _) => array.nulls().filter(|nulls| nulls.null_count() > 0),
             Rows::Sparse(_) => None,
+            Rows::Coded(coded) => coded.nulls(),
         }
     }
 
     /// Bytes held in memory, shared buffers counted in full.
     pub fn memory_bytes(&self) -> usize {
-        match &self.rows {
-            Rows::Whole(array) | Rows::Constant(array, _) => array.get_array_memory_size(),
-            Rows::Sparse(sparse) => sparse.memory_bytes(),
-        }
+        self.rows.memory_bytes()
     }
 
     /// Bytes of the values in ClickHouse's accounting (`read_bytes`): fixed widths by row, strings by content and a length. However the
@@ -249,9 +287,13 @@ impl Column {
             (None, Rows::Sparse(sparse)) => {
                 array_value_bytes(&**sparse.values()) + array_value_bytes(&**sparse.default_row()) * sparse.defaults()
             }
+            (None, Rows::Coded(coded)) => coded.string_bytes() + STRING_LENGTH_BYTES * rows,
         }
     }
 }
+
+/// What a string's length counts in `value_bytes`.
+const STRING_LENGTH_BYTES: usize = 9;
 
 fn array_value_bytes(array: &dyn Array) -> usize {
     match array.data_type() {
@@ -259,7 +301,7 @@ fn array_value_bytes(array: &dyn Array) -> usize {
             let strings = array.as_binary::<i32>();
             let offsets = strings.value_offsets();
             let bytes = offsets.last().unwrap_or(&0) - offsets.first().unwrap_or(&0);
-            bytes as usize + 9 * array.len()
+            bytes as usize + STRING_LENGTH_BYTES * array.len()
         }
         arrow_schema::DataType::Dictionary(..) => 4 * array.len(),
         arrow_schema::DataType::List(_) => {

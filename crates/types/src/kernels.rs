@@ -81,6 +81,14 @@ impl Size {
     }
 }
 
+/// Reserves so many strings of so many bytes together.
+///
+/// # Errors
+/// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
+pub(crate) fn reserve_strings(bytes: usize, strings: usize) -> Result<()> {
+    Size { bytes: bytes.saturating_add(strings.saturating_mul(4)), longest: bytes }.take()
+}
+
 /// Bytes of a row of this type, where all have as many.
 fn fixed_width(data_type: &Arrow) -> Option<usize> {
     match data_type {

@@ -1,7 +1,8 @@
-//! How rows are held: written out, as one row that stands for all, or sparse. What a column and a chunk of the column cache have in common.
+//! How rows are held: written out, as one row that stands for all, sparse, or as codes. What a column and a chunk of the column cache have in common.
 
 use arrow_array::{Array, ArrayRef};
 
+use crate::coded::Coded;
 use crate::error::Result;
 use crate::sparse::Sparse;
 
@@ -14,9 +15,20 @@ pub enum Rows {
     Constant(ArrayRef, usize),
     /// Those that are not like most, and where they are.
     Sparse(Sparse),
+    /// Codes of few strings.
+    Coded(Coded),
 }
 
 impl Rows {
+    /// What takes these rows in memory, shared buffers counted in full.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Whole(array) | Self::Constant(array, _) => array.get_array_memory_size(),
+            Self::Sparse(sparse) => sparse.memory_bytes(),
+            Self::Coded(coded) => coded.memory_bytes(),
+        }
+    }
+
     /// The rows of an array, sparse where more of them than this share are zeros or empty strings.
     ///
     /// # Errors
@@ -31,6 +43,7 @@ impl Rows {
             Self::Whole(array) => array.len(),
             Self::Constant(_, rows) => *rows,
             Self::Sparse(sparse) => sparse.rows(),
+            Self::Coded(coded) => coded.rows(),
         }
     }
 
@@ -46,6 +59,7 @@ impl Rows {
             Self::Whole(array) => Self::Whole(array.slice(offset, rows)),
             Self::Constant(one, _) => Self::Constant(one.clone(), rows),
             Self::Sparse(sparse) => Self::Sparse(sparse.slice(offset, rows)),
+            Self::Coded(coded) => Self::Coded(coded.slice(offset, rows)),
         }
     }
 
@@ -53,6 +67,7 @@ impl Rows {
         match self {
             Self::Whole(array) | Self::Constant(array, _) => array.data_type(),
             Self::Sparse(sparse) => sparse.values().data_type(),
+            Self::Coded(coded) => coded.values().data_type(),
         }
     }
 
@@ -61,6 +76,7 @@ impl Rows {
         match self {
             Self::Whole(array) | Self::Constant(array, _) => array,
             Self::Sparse(sparse) => sparse.whole(),
+            Self::Coded(coded) => coded.whole(),
         }
     }
 }

@@ -14,10 +14,12 @@ use arrow_schema::DataType as ArrowType;
 use hashbrown::HashMap;
 
 use crate::cast::{CastOptions, cast};
+use crate::coded::Coded;
 use crate::column::Column;
 use crate::data_type::DataType;
 use crate::error::{Error, Result};
 use crate::kernels;
+use crate::rows::Rows;
 
 /// Runs `$body` with `$t` as the Arrow type of a primitive array, or `$other` for arrays of any other kind.
 #[macro_export]
@@ -83,6 +85,9 @@ impl Column {
         if matches!(data_type, DataType::LowCardinality(_)) {
             return Ok(self.clone());
         }
+        if let Some(coded) = self.coded() {
+            return Ok(Self::of_rows(data_type, Rows::Coded(coded.with_nulls(None)?)));
+        }
         let array = match &data_type {
             DataType::Tuple(_) => denulled(&data_type, self.array())?,
             _ if self.array().nulls().is_some() => with_validity(self.array(), None)?,
@@ -103,6 +108,9 @@ impl Column {
             _ => return Ok(self.clone()),
         };
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+        if let Some(coded) = self.coded() {
+            return Ok(Self::of_rows(data_type, Rows::Coded(coded.with_nulls(nulls)?)));
+        }
         let array = match (&nulls, self.array().nulls()) {
             (None, None) => self.array().clone(),
             _ => with_validity(self.array(), nulls)?,
@@ -117,6 +125,11 @@ impl Column {
     pub fn without_low_cardinality(&self) -> Result<Self> {
         let DataType::LowCardinality(inner) = self.data_type() else { return Ok(self.clone()) };
         let dictionary = self.array().as_dictionary::<UInt32Type>();
+        if !self.is_constant()
+            && let Some(rows) = Coded::rows_of(dictionary.clone())?
+        {
+            return Ok(Self::of_rows((**inner).clone(), rows));
+        }
         let array = kernels::take(&**dictionary.values(), dictionary.keys())?;
         Ok(self.like((**inner).clone(), array))
     }
@@ -141,7 +154,10 @@ impl Column {
         if matches!(self.data_type(), DataType::LowCardinality(_)) {
             return Ok(self);
         }
-        let array = encode_dictionary(self.array())?;
+        let array = match self.coded() {
+            Some(coded) => Arc::new(coded.dictionary().clone()),
+            None => encode_dictionary(self.array())?,
+        };
         let data_type = DataType::LowCardinality(Arc::new(self.data_type().clone()));
         Ok(self.like(data_type, array))
     }

@@ -14,6 +14,7 @@ use squall_types::memory::reserve;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, grow};
 
 use super::arena::Arena;
+use super::coded_keys::CodedKeys;
 use super::key_table::{KeyTable, NO_GROUP, downcast_table, partition_of};
 use super::lookup_keys::LookupKeys;
 use super::row_key::{EncodedRows, RowFormat};
@@ -89,6 +90,7 @@ pub(crate) struct BytesTable {
     columns_bytes: usize,
     rows: LookupKeys,
     encoded: EncodedRows,
+    coded: CodedKeys,
     /// Rows are groups, and there are no slots.
     is_list: bool,
     /// Keys that are not there make no groups.
@@ -111,6 +113,7 @@ impl BytesTable {
             columns_bytes: 0,
             rows: LookupKeys::default(),
             encoded: EncodedRows::default(),
+            coded: CodedKeys::default(),
             is_list: false,
             is_closed: false,
             are_long: false,
@@ -329,10 +332,9 @@ impl BytesTable {
         let array = BinaryArray::try_new(OffsetBuffer::new(offsets.into()), bytes.to_vec().into(), None)?;
         Ok(Column::new(DataType::String, Arc::new(array)))
     }
-}
 
-impl KeyTable for BytesTable {
-    fn group_ids<'a>(&mut self, keys: &'a [Column], rows: usize, scratch: &'a mut Vec<u32>) -> Result<GroupIds<'a>> {
+    /// The groups of rows, each looked up by its keys.
+    fn look_up(&mut self, keys: &[Column], rows: usize, ids: &mut Vec<u32>) -> Result<()> {
         let mut known = std::mem::take(&mut self.rows);
         let mut new_rows = Vec::new();
         match self.form.clone() {
@@ -341,7 +343,7 @@ impl KeyTable for BytesTable {
                 let strings =
                     key.array().as_binary_opt::<i32>().ok_or_else(|| Error::logical("a key that is no string"))?;
                 known.read_strings(strings);
-                self.find_or_insert(&known, |row| strings.value(row), scratch, &mut new_rows)?;
+                self.find_or_insert(&known, |row| strings.value(row), ids, &mut new_rows)?;
             }
             Form::Rows(format) => {
                 let mut encoded = std::mem::take(&mut self.encoded);
@@ -350,7 +352,7 @@ impl KeyTable for BytesTable {
                     self.are_long = true;
                     format.encode(keys, rows, &mut encoded)?;
                     known.read(rows, |row| encoded.row(row));
-                    self.find_or_insert(&known, |row| encoded.row(row), scratch, &mut new_rows)?;
+                    self.find_or_insert(&known, |row| encoded.row(row), ids, &mut new_rows)?;
                 } else {
                     let rows_with_long = known.place_long();
                     if long > 0 {
@@ -359,7 +361,7 @@ impl KeyTable for BytesTable {
                     }
                     known.hash(|_, key| encoded.row(key.place()));
                     let key = |row: usize| encoded.row(known.short[row].place());
-                    self.find_or_insert(&known, key, scratch, &mut new_rows)?;
+                    self.find_or_insert(&known, key, ids, &mut new_rows)?;
                 }
                 self.encoded = encoded;
             }
@@ -369,11 +371,28 @@ impl KeyTable for BytesTable {
                 let order: Vec<SortKey> = keys.iter().enumerate().map(ascending).collect();
                 let encoded = encode_keys(&order, &block)?;
                 known.read(rows, |row| encoded.key(row));
-                self.find_or_insert(&known, |row| encoded.key(row), scratch, &mut new_rows)?;
+                self.find_or_insert(&known, |row| encoded.key(row), ids, &mut new_rows)?;
             }
         }
         self.keep_columns(keys, new_rows)?;
         self.rows = known;
+        Ok(())
+    }
+}
+
+impl KeyTable for BytesTable {
+    fn group_ids<'a>(&mut self, keys: &'a [Column], rows: usize, scratch: &'a mut Vec<u32>) -> Result<GroupIds<'a>> {
+        let mut coded = std::mem::take(&mut self.coded);
+        let is_found = !self.is_list
+            && coded.find(keys, scratch, |keys, rows| {
+                let mut ids = Vec::new();
+                self.look_up(keys, rows, &mut ids)?;
+                Ok(ids)
+            })?;
+        self.coded = coded;
+        if !is_found {
+            self.look_up(keys, rows, scratch)?;
+        }
         Ok(GroupIds::Each(scratch))
     }
 
@@ -469,7 +488,12 @@ impl KeyTable for BytesTable {
     fn memory_bytes(&self) -> usize {
         let slots = self.slots.memory_bytes() + self.short_slots.memory_bytes();
         let hashes = self.hashes.capacity() * size_of::<u64>() + self.rows.memory_bytes();
-        slots + hashes + self.keys.memory_bytes() + self.encoded.memory_bytes() + self.columns_bytes
+        slots
+            + hashes
+            + self.keys.memory_bytes()
+            + self.encoded.memory_bytes()
+            + self.coded.memory_bytes()
+            + self.columns_bytes
     }
 }
 

@@ -17,6 +17,7 @@
 mod arena;
 pub(crate) mod bounds;
 pub(crate) mod bytes_table;
+mod coded_keys;
 pub(crate) mod dictionary_table;
 pub(crate) mod direct_table;
 pub(crate) mod few_groups;

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, make_array};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayData;
 use squall_types::memory::reserve;
-use squall_types::{Column, DataType, Error, ErrorCode, Physical, Result};
+use squall_types::{Coded, Column, DataType, Error, ErrorCode, Physical, Result, Sparse};
 
 use super::short_key::ShortKey;
 
@@ -130,15 +130,18 @@ impl RowFormat {
         short.clear();
         short.resize(rows, ShortKey::default());
         for (key, format) in keys.iter().zip(&self.columns) {
-            let array = key.array();
             if format.data_type.is_nullable() {
-                let nulls = array.nulls();
+                let nulls = key.nulls();
                 let is_null = |row: usize| u128::from(nulls.is_some_and(|nulls| nulls.is_null(row)));
                 short.iter_mut().enumerate().for_each(|(row, key)| key.append(is_null(row), 1));
             }
             match format.width {
-                Some(width) => append_fixed(array, width, short)?,
-                None => append_strings(key.as_binary()?, short),
+                Some(width) => append_fixed(key.array(), width, short)?,
+                None => match (key.coded(), key.sparse()) {
+                    (Some(coded), _) => append_coded(coded, short),
+                    (_, Some(sparse)) => append_sparse(sparse, short),
+                    _ => append_strings(key.as_binary()?, short),
+                },
             }
         }
         Ok(short.iter().filter(|key| key.is_long()).count())
@@ -246,6 +249,36 @@ fn append_strings(strings: &BinaryArray, keys: &mut [ShortKey]) {
     }
 }
 
+/// What each of some strings is in a key, behind its length.
+fn short_strings(strings: &BinaryArray) -> Vec<ShortKey> {
+    let mut keys = vec![ShortKey::default(); strings.len()];
+    append_strings(strings, &mut keys);
+    keys
+}
+
+/// The same of strings that are codes.
+fn append_coded(coded: &Coded, keys: &mut [ShortKey]) {
+    let of_values = short_strings(coded.values().as_binary());
+    let of_null = ShortKey::of(&[0]);
+    let nulls = coded.nulls();
+    for (row, (key, code)) in keys.iter_mut().zip(coded.codes().values()).enumerate() {
+        let is_valid = nulls.is_none_or(|nulls| nulls.is_valid(row));
+        key.append_key(if is_valid { of_values[*code as usize] } else { of_null });
+    }
+}
+
+/// The same of strings most of which are empty.
+fn append_sparse(sparse: &Sparse, keys: &mut [ShortKey]) {
+    let of_empty = ShortKey::of(&[0]);
+    let mut done = 0;
+    for (row, of_value) in sparse.positions().zip(short_strings(sparse.values().as_binary())) {
+        keys[done..row].iter_mut().for_each(|key| key.append_key(of_empty));
+        keys[row].append_key(of_value);
+        done = row + 1;
+    }
+    keys[done..].iter_mut().for_each(|key| key.append_key(of_empty));
+}
+
 fn put_strings(strings: &BinaryArray, places: &mut [usize], bytes: &mut [u8]) -> Result<()> {
     for (row, place) in places.iter_mut().enumerate() {
         let string = string(strings, row);
@@ -340,10 +373,40 @@ fn take_strings(rows: &mut [&[u8]], nulls: Option<NullBuffer>) -> Result<BinaryA
 
 #[cfg(test)]
 mod tests {
-    use squall_types::Value;
+    use arrow_array::types::UInt32Type;
+    use arrow_array::{DictionaryArray, UInt32Array};
+    use squall_types::{Rows, Value};
 
     use super::*;
     use crate::test_columns::column;
+
+    #[test]
+    fn short_keys_are_the_same_however_strings_are_held() {
+        let values: ArrayRef = Arc::new(BinaryArray::from_iter_values(["", "a", "bcd", "longer than a short key"]));
+        let codes = |row: u32| if row % 9 == 4 { row / 9 % 4 } else { 0 };
+        let of = |codes: UInt32Array| DictionaryArray::<UInt32Type>::try_new(codes, values.clone()).unwrap();
+        let strings = DataType::String;
+        let nullable = DataType::Nullable(Arc::new(DataType::String));
+        let plain = Coded::new(of((0..200).map(codes).collect())).unwrap();
+        let null = Coded::new(of((0..200).map(|row| (row % 5 > 0).then(|| codes(row))).collect())).unwrap();
+        let whole = plain.to_array().unwrap();
+        let sparse = Rows::of(whole.clone(), 0.5).unwrap();
+        assert!(matches!(sparse, Rows::Sparse(_)));
+        let held = [
+            (Column::of_rows(strings.clone(), Rows::Coded(plain.clone())), whole.clone()),
+            (Column::of_rows(strings.clone(), sparse), whole),
+            (Column::of_rows(nullable.clone(), Rows::Coded(null.clone())), null.to_array().unwrap()),
+        ];
+        let number = column("UInt16", &(0..200).map(|row| Value::UInt64(row % 7)).collect::<Vec<_>>());
+        for (held, whole) in held {
+            let whole = Column::new(held.data_type().clone(), whole);
+            let format = RowFormat::of(&[held.data_type().clone(), DataType::UInt16]).unwrap();
+            let (mut found, mut expected) = (Vec::new(), Vec::new());
+            let long = format.short_keys(&[held, number.clone()], 200, &mut found).unwrap();
+            assert_eq!(long, format.short_keys(&[whole, number.clone()], 200, &mut expected).unwrap());
+            assert_eq!(found, expected);
+        }
+    }
 
     #[test]
     fn columns_come_back_as_they_were() {

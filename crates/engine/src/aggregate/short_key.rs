@@ -85,6 +85,15 @@ impl ShortKey {
         };
     }
 
+    /// Appends another key's bytes.
+    #[inline]
+    pub(super) fn append_key(&mut self, other: Self) {
+        match other.is_long() {
+            true => *self = Self::LONG,
+            false => self.append(other.bits(), other.length()),
+        }
+    }
+
     /// A longer key, whose bytes lie at a place.
     pub(super) fn long_at(place: usize) -> Self {
         Self { low: place as u64, ..Self::LONG }

@@ -309,7 +309,7 @@ impl LocalSink for AggregateLocal {
             return Ok(());
         }
         let rows = block.rows();
-        let keys = self.grouping.keys.iter().map(|key| evaluate(key, &block)?.materialize());
+        let keys = self.grouping.keys.iter().map(|key| evaluate(key, &block)?.without_constant());
         let keys = keys.collect::<Result<Vec<Column>>>()?;
         self.spill_before(rows)?;
         self.rows += rows;

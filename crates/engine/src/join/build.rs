@@ -360,7 +360,7 @@ impl LocalSink for JoinLocal {
         }
         let held = matching.held_columns.iter().zip(&matching.held_types).map(|(column, data_type)| {
             // A type differs at most by its Nullable, whose arrays are the same.
-            Ok(block.column(*column).materialize()?.with_type(data_type.clone()))
+            Ok(block.column(*column).clone().without_constant()?.with_type(data_type.clone()))
         });
         let held = held.collect::<Result<Vec<Column>>>()?;
         let bytes: usize = held.iter().map(Column::value_bytes).sum();

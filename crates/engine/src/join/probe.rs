@@ -325,7 +325,7 @@ impl Pairs<'_> {
             Ok(if column.data_type() == data_type {
                 column
             } else {
-                column.materialize()?.with_type(data_type.clone())
+                column.without_constant()?.with_type(data_type.clone())
             })
         });
         let mut columns = of_left.collect::<Result<Vec<_>>>()?;

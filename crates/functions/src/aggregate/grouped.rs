@@ -25,6 +25,9 @@ pub(super) trait StateFunction: Debug + Send + Sync + 'static {
     /// Whether a state may have so many items that it is merged and finished in steps.
     const HAS_ITEMS: bool = false;
 
+    /// Whether states that have some of the rows each are, merged, exactly the state of all rows, and are no more than numbers: sums of integers.
+    const ADDS_UP: bool = false;
+
     fn return_type(&self) -> &DataType;
 
     /// The state of a group without rows.
@@ -250,6 +253,43 @@ impl<F: StateFunction> States<F> {
     }
 }
 
+/// Neighbouring rows of few groups go to so many states each.
+const LANES: usize = 4;
+/// States of so many bytes in all lanes stay in the nearest cache.
+const LANE_BYTES_MAX: usize = 16 << 10;
+
+impl<F: StateFunction> States<F> {
+    /// Whether rows of so few groups are better added in lanes.
+    fn has_lanes(groups: usize, rows: usize) -> bool {
+        F::ADDS_UP && groups * LANES * size_of::<F::State>() <= LANE_BYTES_MAX && rows >= groups * LANES * 4
+    }
+
+    /// Adds rows of few groups. Most are of the same group as one right before, and each addition would wait for that one's: so each of some
+    /// neighbours has states of its own.
+    #[inline]
+    fn add_in_lanes(
+        &mut self,
+        arguments: &F::Rows<'_>,
+        (groups, rows): (usize, usize),
+        group: impl Fn(usize) -> usize,
+    ) -> Result<()> {
+        let function = &*self.function;
+        let mut states: Vec<[F::State; LANES]> =
+            (0..groups).map(|_| std::array::from_fn(|_| function.state())).collect();
+        let whole = rows / LANES * LANES;
+        for first in (0..whole).step_by(LANES) {
+            for lane in 0..LANES {
+                function.add(&mut states[group(first + lane)][lane], arguments, first + lane);
+            }
+        }
+        (whole..rows).for_each(|row| function.add(&mut states[group(row)][0], arguments, row));
+        for (into, lanes) in self.states.iter_mut().zip(states) {
+            lanes.into_iter().try_for_each(|state| function.merge(into, state))?;
+        }
+        Ok(())
+    }
+}
+
 /// Rows, and bytes of them, that states with memory of their own take in without a look at the limits.
 const PIECE_ROWS: usize = 4_096;
 const PIECE_BYTES: usize = 1 << 18;
@@ -286,6 +326,12 @@ impl<F: StateFunction> Accumulator for States<F> {
                 if let Some(state) = states.first_mut() {
                     function.add_all(state, &arguments, rows);
                 }
+            }
+            GroupIds::Direct8(ids) if Self::has_lanes(groups, rows) => {
+                return self.add_in_lanes(&arguments, (groups, rows), |row| usize::from(ids[row]));
+            }
+            GroupIds::Each(ids) if Self::has_lanes(groups, rows) => {
+                return self.add_in_lanes(&arguments, (groups, rows), |row| ids[row] as usize);
             }
             GroupIds::Direct8(ids) => {
                 for (row, &id) in ids[..rows].iter().enumerate() {

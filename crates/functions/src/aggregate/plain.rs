@@ -1,11 +1,12 @@
 //! The outermost layer of every aggregate function: arguments come in as the engine has them, and go on without constants and
 //! without dictionaries. Of a sparse argument the default goes on once for all its rows, and then the listed values, where the function
-//! takes rows in any order; by key only the values, where the default changes nothing.
+//! takes rows in any order; by key only the values, where the default changes nothing. Of rows that are codes, a value goes on once for all
+//! of them.
 
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
-use squall_types::{Column, DataType, Result, Sparse};
+use squall_types::{Coded, Column, DataType, Result, Sparse};
 
 use super::adapted::{Adapted, Adapter};
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
@@ -100,6 +101,25 @@ fn update_sparse(
     Ok(true)
 }
 
+/// Values are added one by one where so many rows have each, on average.
+const ROWS_PER_VALUE: usize = 8;
+
+/// Adds rows that are codes of few values to the only group, each value as often as it is there; whether that can be done.
+fn update_coded(nested: &mut dyn Accumulator, data_type: &DataType, coded: &Coded) -> Result<bool> {
+    let values = coded.values();
+    if coded.nulls().is_some() {
+        return Ok(false);
+    }
+    let mut times = vec![0_usize; values.len()];
+    coded.codes().values().iter().for_each(|code| times[*code as usize] += 1);
+    for (code, times) in times.into_iter().enumerate().filter(|(_, times)| *times > 0) {
+        if !nested.update_times(&[Column::new(data_type.clone(), values.slice(code, 1))], times)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 impl Adapter for ToPlain {
     fn update(
         &self,
@@ -119,6 +139,15 @@ impl Adapter for ToPlain {
             && update_sparse(nested, group_ids, groups, &argument.data_type().computed(), sparse)?
         {
             return Ok(());
+        }
+        let single = if arguments.len() == 1 { arguments.first() } else { None };
+        if let (GroupIds::Single, Some(argument)) = (&group_ids, single.filter(|_| self.ignores_order)) {
+            let dictionary = argument.dictionary().filter(|known| known.values().len() <= known.len() / ROWS_PER_VALUE);
+            if let Some(coded) = dictionary.cloned().and_then(Coded::new)
+                && update_coded(nested, &argument.data_type().remove_low_cardinality().computed(), &coded)?
+            {
+                return Ok(());
+            }
         }
         if arguments.iter().all(is_plain) {
             return nested.update(group_ids, groups, arguments, rows);

@@ -289,7 +289,7 @@ static SETTINGS: [(SettingDescription, Read); 20] = [
             "ratio_of_defaults_for_sparse_serialization",
             SettingType::Float,
             "0.9375",
-            "Columns of which a larger share are defaults are held sparse in memory; none from 1 on.",
+            "Columns of which a larger share are defaults are held sparse in memory, strings from 0.75 on; none from 1 on.",
         ),
         |settings, value| {
             settings.ratio_of_defaults = ratio(value)?;

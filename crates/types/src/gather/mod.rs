@@ -98,7 +98,11 @@ pub fn columns_of(schema: &Schema, blocks: Vec<Block>) -> Vec<Vec<Column>> {
 /// # Errors
 /// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
 pub async fn take(column: &Column, positions: &UInt32Array, pieces: &mut Pieces) -> Result<Column> {
-    if column.is_constant() || positions.len() <= TAKEN_AT_ONCE || positions.null_count() > 0 {
+    if column.is_constant()
+        || column.coded().is_some()
+        || positions.len() <= TAKEN_AT_ONCE
+        || positions.null_count() > 0
+    {
         return column.take(positions);
     }
     let array = &column.to_array()?;

@@ -351,8 +351,12 @@ impl<K: SetKey> Parted<HashSet<K>> {
     pub fn make_room(&self, keys: usize) -> Result<()> {
         match self {
             Self::Whole(set) => set.make_room(keys),
-            // Parts are small, and few of them grow for one block's keys.
-            Self::Parts(_) => squall_types::reserve(keys.saturating_mul(4 * size_of::<K>())),
+            // Parts are small, and few of them grow for one block's keys. Those that have grown leave pieces behind that the allocator has
+            // no use for at once: about an eighth of what all hold.
+            Self::Parts(_) => {
+                let left_behind = self.memory_bytes() / 8;
+                squall_types::reserve(keys.saturating_mul(4 * size_of::<K>()).saturating_add(left_behind))
+            }
         }
     }
 

@@ -47,6 +47,8 @@ impl<T: Number> StateFunction for Average<T> {
     type State = Mean<<T::Total as ArrowPrimitiveType>::Native>;
     type Rows<'a> = &'a [T::Native];
 
+    const ADDS_UP: bool = T::IS_EXACT;
+
     fn return_type(&self) -> &DataType {
         &self.return_type
     }

@@ -41,6 +41,8 @@ impl<T: Number> StateFunction for Sum<T> {
     type State = <T::Total as ArrowPrimitiveType>::Native;
     type Rows<'a> = &'a [T::Native];
 
+    const ADDS_UP: bool = T::IS_EXACT;
+
     fn return_type(&self) -> &DataType {
         &self.return_type
     }

@@ -113,6 +113,8 @@ impl<V: Integer, T: Integer> StateFunction for Sum<V, T> {
     type State = T;
     type Rows<'a> = Cow<'a, [V]>;
 
+    const ADDS_UP: bool = true;
+
     fn return_type(&self) -> &DataType {
         &self.return_type
     }
@@ -173,6 +175,8 @@ impl<V: Integer, T: Integer> StateFunction for SumCount<V, T> {
     type State = (T, u64);
     type Rows<'a> = Cow<'a, [V]>;
 
+    const ADDS_UP: bool = true;
+
     fn return_type(&self) -> &DataType {
         &self.return_type
     }
@@ -229,6 +233,8 @@ struct Mean<T> {
 impl<V: Integer, T: Integer> StateFunction for Average<V, T> {
     type State = Mean<T>;
     type Rows<'a> = Cow<'a, [V]>;
+
+    const ADDS_UP: bool = true;
 
     fn return_type(&self) -> &DataType {
         &self.return_type

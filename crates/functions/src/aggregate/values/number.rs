@@ -15,6 +15,9 @@ pub(in crate::aggregate) trait Number:
     /// `UInt64Type`, `Int64Type` or `Float64Type`: ClickHouse's type of the sum.
     type Total: ArrowPrimitiveType<Native: Raw>;
 
+    /// Whether a total is the same whatever the order of its values: that of integers is.
+    const IS_EXACT: bool;
+
     /// Adds a value to a total; integers wrap.
     fn add(total: &mut <Self::Total as ArrowPrimitiveType>::Native, value: Self::Native);
 
@@ -44,6 +47,8 @@ macro_rules! integer {
     ($number:ty, $native:ty, $total:ty, $wide:ty, |$values:ident| $sum:expr) => {
         impl Number for $number {
             type Total = $total;
+
+            const IS_EXACT: bool = true;
 
             #[inline]
             fn add(total: &mut $wide, value: $native) {
@@ -112,6 +117,8 @@ macro_rules! float {
     ($number:ty, $native:ty) => {
         impl Number for $number {
             type Total = Float64Type;
+
+            const IS_EXACT: bool = false;
 
             #[inline]
             fn add(total: &mut f64, value: $native) {

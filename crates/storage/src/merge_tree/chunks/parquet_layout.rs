@@ -109,9 +109,11 @@ impl ParquetLayout {
     }
 
     /// The share of defaults above which a chunk of this column is held sparse. The default of a nullable one is NULL, which is not left
-    /// out.
+    /// out. Strings gain sooner than numbers: a condition `<> ''` lets the listed ones through as they lie.
     pub(crate) fn ratio_of_defaults(&self, column: usize) -> f64 {
+        const OF_STRINGS: f64 = 0.75;
         match self.types.get(column) {
+            Some(DataType::String) if self.ratio_of_defaults < 1.0 => self.ratio_of_defaults.min(OF_STRINGS),
             Some(data_type) if !data_type.is_nullable() => self.ratio_of_defaults,
             _ => 1.0,
         }

@@ -270,19 +270,24 @@ impl Part {
     }
 
     /// Puts a chunk that is at hand into the cache, as it is held from now on.
-    pub(crate) fn remember(&self, row_group: usize, column: usize, array: ArrayRef) -> Rows {
-        if let (Some(zones), Some((_, data_type))) = (
-            self.chunk(row_group, column).and_then(|chunk| self.zone_maps.get(chunk)),
-            self.schema.stored.fields.get(column),
-        ) {
-            zones.get_or_init(|| ZoneMap::of(data_type, &array));
-        }
-        // Where there is no memory for the list of those rows that are no defaults, the chunk stays whole.
-        let rows = Rows::of(array.clone(), self.schema.layout.ratio_of_defaults(column)).unwrap_or(Rows::Whole(array));
+    pub(crate) fn remember(&self, row_group: usize, column: usize, rows: Rows) -> Rows {
+        let rows = match rows {
+            Rows::Whole(array) => {
+                if let (Some(zones), Some((_, data_type))) = (
+                    self.chunk(row_group, column).and_then(|chunk| self.zone_maps.get(chunk)),
+                    self.schema.stored.fields.get(column),
+                ) {
+                    zones.get_or_init(|| ZoneMap::of(data_type, &array));
+                }
+                // Where there is no memory for the list of those rows that are no defaults, the chunk stays whole.
+                let ratio = self.schema.layout.ratio_of_defaults(column);
+                Rows::of(array.clone(), ratio).unwrap_or(Rows::Whole(array))
+            }
+            held => held,
+        };
         if let Some(slot) = self.slot(row_group, column) {
             let bytes = match &rows {
-                Rows::Sparse(sparse) => sparse.memory_bytes(),
-                Rows::Whole(array) | Rows::Constant(array, _) => {
+                Rows::Whole(array) => {
                     // Row groups of a part that was just written are slices of the same buffers.
                     let is_slice = array.len() < self.rows as usize && array.offset() > 0;
                     match array.to_data().get_slice_memory_size() {
@@ -290,6 +295,7 @@ impl Part {
                         _ => array.get_array_memory_size(),
                     }
                 }
+                held => held.memory_bytes(),
             };
             self.cache.put(slot, &rows, bytes);
         }

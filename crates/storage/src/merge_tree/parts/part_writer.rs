@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 use parking_lot::{Condvar, Mutex};
 use squall_runtime::profile_events::count;
 use squall_runtime::{Pieces, ProfileEvent};
-use squall_types::{Block, Column, Error, ErrorCode, Result};
+use squall_types::{Block, Coder, Column, Error, ErrorCode, Result, Rows};
 
 use super::part::{Part, PartFile};
 use super::part_encoder::{EncodedPart, PartEncoder};
@@ -22,6 +23,7 @@ use crate::merge_tree::chunks::parquet_layout::compact_dictionary;
 use crate::merge_tree::merges::merge_rule::{MergeFor, MergeRule};
 use crate::merge_tree::projections::projection::Projection;
 use crate::merge_tree::projections::projection_builder::ProjectionBuilder;
+use crate::merge_tree::scans::chunk_decoder::BATCH_ROWS;
 use crate::merge_tree::skip_index::SkipIndex;
 
 /// What a new part gets beside its rows.
@@ -199,7 +201,8 @@ pub(in crate::merge_tree) async fn write_encoded(
     ));
     for (row_group, arrays) in arrays.into_iter().enumerate() {
         for (column, array) in arrays.into_iter().enumerate() {
-            part.remember(row_group, column, array);
+            let rows = held(array, table.schema.layout.ratio_of_defaults(column), pieces).await;
+            part.remember(row_group, column, rows);
             pieces.pause().await;
         }
     }
@@ -214,6 +217,19 @@ pub(in crate::merge_tree) async fn write_encoded(
         return Err(Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, "No thread to write a part with"));
     }
     Ok(UnwrittenPart { part, written })
+}
+
+/// Rows as the cache holds them: strings as codes where few of them are different. Where there is no memory for these, they stay as they are.
+async fn held(array: ArrayRef, ratio_of_defaults: f64, pieces: &mut Pieces) -> Rows {
+    let Some(strings) = array.as_binary_opt::<i32>() else { return Rows::Whole(array) };
+    let Ok(Some(mut coder)) = Coder::new(strings.len()) else { return Rows::Whole(array) };
+    for first in (0..strings.len()).step_by(BATCH_ROWS) {
+        match coder.append(&strings.slice(first, BATCH_ROWS.min(strings.len() - first))) {
+            Ok(true) => pieces.pause().await,
+            _ => return Rows::Whole(array),
+        }
+    }
+    coder.into_rows(ratio_of_defaults).unwrap_or(Rows::Whole(array))
 }
 
 /// ClickHouse's code for a failure to write.

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use arrow_array::builder::{BinaryBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, new_empty_array};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, DictionaryArray, new_empty_array};
 use arrow_schema::DataType as ArrowType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
-use squall_types::{Error, Result, Rows, match_primitive, reserve};
+use squall_types::{Coder, Error, Result, Rows, match_primitive, reserve};
 
 use crate::column_cache::DecodeChunk;
 use crate::merge_tree::parts::part::{Part, corrupted};
@@ -56,11 +56,11 @@ impl ChunkDecoder {
             let why = format!("a chunk has {} rows, expected {}", self.rows_read, self.rows);
             return Err(corrupted(&self.part.file.path, why));
         }
-        let array = match self.growing.take() {
-            Some(growing) => growing.finish()?,
-            None => new_empty_array(self.part.arrow_type(self.column)),
+        let rows = match self.growing.take() {
+            Some(growing) => growing.finish(self.part.schema.layout.ratio_of_defaults(self.column))?,
+            None => Rows::Whole(new_empty_array(self.part.arrow_type(self.column))),
         };
-        Ok(self.part.remember(self.row_group, self.column, array))
+        Ok(self.part.remember(self.row_group, self.column, rows))
     }
 }
 
@@ -83,7 +83,8 @@ impl DecodeChunk for ChunkDecoder {
 /// Arrays of a type, one after the other.
 trait Growing: Send {
     fn append(&mut self, array: &ArrayRef) -> Result<()>;
-    fn finish(self: Box<Self>) -> Result<ArrayRef>;
+    /// All rows; `ratio_of_defaults` of them are better held sparse.
+    fn finish(self: Box<Self>, ratio_of_defaults: f64) -> Result<Rows>;
 }
 
 /// Room for `rows` rows like those of the first array.
@@ -97,14 +98,10 @@ fn growing(first: &ArrayRef, rows: usize) -> Result<Box<dyn Growing>> {
             reserve(bytes_of(usize::try_from(*width).unwrap_or(0)))?;
             Box::new(FixedSizeBinaryBuilder::with_capacity(rows, *width))
         }
-        ArrowType::Binary => {
-            // Longer strings may follow: what is guessed here only spares most of the copying.
-            let bytes = first.as_binary::<i32>().values().len().min(first.get_array_memory_size());
-            let guess = (bytes * rows).checked_div(first.len()).unwrap_or(0).min(i32::MAX as usize);
-            let guess = guess + guess / 8;
-            reserve(guess + bytes_of(4))?;
-            Box::new(BinaryBuilder::with_capacity(rows, guess))
-        }
+        ArrowType::Binary => match Coder::new(rows)? {
+            Some(coder) => Box::new(Strings::Coded(coder)),
+            None => Box::new(strings_builder(first.as_binary(), rows)?),
+        },
         ArrowType::Dictionary(key, _) if **key == ArrowType::UInt32 => {
             reserve(bytes_of(4))?;
             let keys = PrimitiveBuilder::<UInt32Type>::with_capacity(rows);
@@ -114,14 +111,24 @@ fn growing(first: &ArrayRef, rows: usize) -> Result<Box<dyn Growing>> {
     }))
 }
 
+/// Room for `rows` strings like those of the first array.
+fn strings_builder(first: &BinaryArray, rows: usize) -> Result<BinaryBuilder> {
+    // Longer strings may follow: what is guessed here only spares most of the copying.
+    let bytes = first.values().len().min(first.get_array_memory_size());
+    let guess = (bytes * rows).checked_div(first.len()).unwrap_or(0).min(i32::MAX as usize);
+    let guess = guess + guess / 8;
+    reserve(guess + rows.saturating_mul(4))?;
+    Ok(BinaryBuilder::with_capacity(rows, guess))
+}
+
 impl<T: ArrowPrimitiveType> Growing for PrimitiveBuilder<T> {
     fn append(&mut self, array: &ArrayRef) -> Result<()> {
         self.append_array(array.as_primitive::<T>());
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<ArrayRef> {
-        Ok(Arc::new(PrimitiveBuilder::finish(&mut self)))
+    fn finish(mut self: Box<Self>, _: f64) -> Result<Rows> {
+        Ok(Rows::Whole(Arc::new(PrimitiveBuilder::finish(&mut self))))
     }
 }
 
@@ -130,8 +137,8 @@ impl Growing for FixedSizeBinaryBuilder {
         Ok(self.append_array(array.as_fixed_size_binary())?)
     }
 
-    fn finish(mut self: Box<Self>) -> Result<ArrayRef> {
-        Ok(Arc::new(FixedSizeBinaryBuilder::finish(&mut self)))
+    fn finish(mut self: Box<Self>, _: f64) -> Result<Rows> {
+        Ok(Rows::Whole(Arc::new(FixedSizeBinaryBuilder::finish(&mut self))))
     }
 }
 
@@ -145,8 +152,44 @@ impl Growing for BinaryBuilder {
         Ok(self.append_array(strings)?)
     }
 
-    fn finish(mut self: Box<Self>) -> Result<ArrayRef> {
-        Ok(Arc::new(BinaryBuilder::finish(&mut self)))
+    fn finish(mut self: Box<Self>, _: f64) -> Result<Rows> {
+        Ok(Rows::Whole(Arc::new(BinaryBuilder::finish(&mut self))))
+    }
+}
+
+/// Strings: as codes while few of them are different.
+enum Strings {
+    Coded(Coder),
+    Whole(BinaryBuilder),
+}
+
+impl Growing for Strings {
+    fn append(&mut self, array: &ArrayRef) -> Result<()> {
+        let coder = match self {
+            Self::Whole(builder) => return Growing::append(builder, array),
+            Self::Coded(coder) => coder,
+        };
+        let before = coder.added();
+        if coder.append(array.as_binary())? {
+            return Ok(());
+        }
+        let rows = coder.rows();
+        let coded = std::mem::replace(self, Self::Whole(BinaryBuilder::new()));
+        let Self::Coded(coder) = coded else { return Err(Error::logical("strings that are coded no longer")) };
+        let coded = coder.finish()?;
+        let rest = array.slice(coded.rows() - before, array.len() - (coded.rows() - before));
+        let mut builder = strings_builder(array.as_binary(), rows)?;
+        Growing::append(&mut builder, &coded.to_array()?)?;
+        Growing::append(&mut builder, &rest)?;
+        *self = Self::Whole(builder);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, ratio_of_defaults: f64) -> Result<Rows> {
+        match *self {
+            Self::Coded(coder) => coder.into_rows(ratio_of_defaults),
+            Self::Whole(builder) => Growing::finish(Box::new(builder), ratio_of_defaults),
+        }
     }
 }
 
@@ -177,10 +220,10 @@ impl Growing for Keys {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<ArrayRef> {
+    fn finish(mut self: Box<Self>, _: f64) -> Result<Rows> {
         let others = std::mem::take(&mut self.others);
         let first = self.array()?;
-        if others.is_empty() { Ok(first) } else { together(std::iter::once(first).chain(others).collect()) }
+        together(std::iter::once(first).chain(others).collect()).map(Rows::Whole)
     }
 }
 
@@ -193,8 +236,8 @@ impl Growing for Arrays {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<ArrayRef> {
-        together(self.0)
+    fn finish(self: Box<Self>, _: f64) -> Result<Rows> {
+        together(self.0).map(Rows::Whole)
     }
 }
 
@@ -219,7 +262,25 @@ mod tests {
     fn grown(arrays: &[ArrayRef]) -> ArrayRef {
         let mut growing = growing(&arrays[0], arrays.iter().map(|array| array.len()).sum()).unwrap();
         arrays.iter().for_each(|array| growing.append(array).unwrap());
-        growing.finish().unwrap()
+        growing.finish(1.0).unwrap().array().clone()
+    }
+
+    #[test]
+    fn strings_are_codes_while_few_are_different() {
+        let few = |row: usize| format!("value {}", row % 7);
+        let many = |row: usize| format!("row {row}");
+        let of = |rows: std::ops::Range<usize>, value: &dyn Fn(usize) -> String| -> ArrayRef {
+            Arc::new(BinaryArray::from_iter_values(rows.map(value)))
+        };
+        for last in [of(10_000..20_000, &few), of(10_000..20_000, &many)] {
+            let arrays = [of(0..10_000, &few), last];
+            let mut growing = growing(&arrays[0], 20_000).unwrap();
+            arrays.iter().for_each(|array| growing.append(array).unwrap());
+            let rows = growing.finish(1.0).unwrap();
+            assert_eq!(matches!(rows, Rows::Coded(_)), arrays[1].as_binary::<i32>().value(0).starts_with(b"value"));
+            let expected: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
+            assert_eq!(rows.array(), &arrow_select::concat::concat(&expected).unwrap());
+        }
     }
 
     #[test]

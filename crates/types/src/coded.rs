@@ -1,0 +1,423 @@
+//! Strings of which few are different: each row is the code of one of them. A column of such rows ([`Column::coded`]) costs four bytes a row,
+//! and work for each value where others cost it for each row; whoever asks for an array of all rows gets one that is made then, once.
+//!
+//! [`Column::coded`]: crate::Column::coded
+
+use std::hash::BuildHasher;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::builder::BinaryBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, UInt32Array};
+use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer};
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::error::{Error, Result};
+use crate::rows::Rows;
+use crate::{grow, kernels, reserve};
+
+/// Fewer rows are not worth a dictionary. In debug builds they are, so that tests of few rows meet codes too.
+const ROWS_MIN: usize = if cfg!(debug_assertions) { 8 } else { 4096 };
+
+/// More values are not few: a dictionary stays in the cache of a core.
+const VALUES_MAX: usize = 1 << 14;
+
+/// There are so many rows of a value at least, on average.
+const ROWS_PER_VALUE_MIN: usize = if cfg!(debug_assertions) { 2 } else { 16 };
+
+/// A longer value is not kept as one: the rows of a morsel are no more than [`WHOLE_BYTES_MAX`] then, whatever they are.
+const VALUE_BYTES_MAX: usize = 256;
+
+/// Rows that take more when they are written out are so at once, where that can be refused.
+const WHOLE_BYTES_MAX: usize = 16 << 20;
+
+/// Rows between two looks at whether the values are still few.
+const ROWS_AT_ONCE: usize = 1024;
+
+/// Rows that are codes of values. Cheap to clone and to slice. A row may be NULL, a value may not.
+#[derive(Clone, Debug)]
+pub struct Coded {
+    codes: DictionaryArray<UInt32Type>,
+    lengths: Lengths,
+    asked: Arc<Asked>,
+}
+
+/// Bytes of the shortest and of the longest value.
+#[derive(Clone, Copy, Debug)]
+struct Lengths {
+    shortest: usize,
+    longest: usize,
+}
+
+/// What is known of rows once somebody asked.
+#[derive(Debug, Default)]
+struct Asked {
+    /// All rows.
+    whole: OnceLock<ArrayRef>,
+    /// Bytes of their strings.
+    string_bytes: OnceLock<usize>,
+}
+
+impl Coded {
+    /// Rows of a dictionary of strings; `None` where a value is NULL or no string.
+    fn of(codes: DictionaryArray<UInt32Type>) -> Option<Self> {
+        let values = codes.values().as_binary_opt::<i32>().filter(|values| values.null_count() == 0)?;
+        let lengths = values.value_offsets().windows(2).map(|ends| (ends[1] - ends[0]) as usize);
+        let (shortest, longest) =
+            lengths.fold((usize::MAX, 0), |(low, high), length| (low.min(length), high.max(length)));
+        Some(Self { codes, lengths: Lengths { shortest, longest }, asked: Arc::default() })
+    }
+
+    /// The rows of a dictionary, as codes where that is worth it; `None` where a value is NULL or no string.
+    ///
+    /// # Errors
+    /// As those of [`to_array`](Self::to_array).
+    pub fn rows_of(codes: DictionaryArray<UInt32Type>) -> Result<Option<Rows>> {
+        Self::of(codes).map(Self::held).transpose()
+    }
+
+    /// The rows of a dictionary where it is worth it that they are codes.
+    pub fn new(codes: DictionaryArray<UInt32Type>) -> Option<Self> {
+        Self::of(codes).filter(Self::is_worth_it)
+    }
+
+    /// The rows of an array at these positions, where it has few and each is there several times on average: the positions are their codes, and
+    /// no string is copied. `None` where an array is better made.
+    ///
+    /// # Errors
+    /// As those of [`to_array`](Self::to_array).
+    pub fn of_repeated(array: &ArrayRef, positions: &UInt32Array) -> Result<Option<Rows>> {
+        /// A string is there so often on average.
+        const TIMES_MIN: usize = 4;
+        if array.len() > VALUES_MAX
+            || array.len() * TIMES_MIN > positions.len()
+            || positions.null_count() > 0
+            || array.as_binary_opt::<i32>().is_none_or(|strings| strings.null_count() > 0)
+        {
+            return Ok(None);
+        }
+        Self::rows_of(DictionaryArray::try_new(positions.clone(), array.clone())?)
+    }
+
+    /// Whether there are no fewer rows than values, for each of which something may be done, and they can be written out any time.
+    fn is_worth_it(&self) -> bool {
+        self.rows() >= self.values().len()
+            && (self.lengths.longest.saturating_mul(self.rows()) <= WHOLE_BYTES_MAX
+                || self.string_bytes() <= WHOLE_BYTES_MAX)
+    }
+
+    /// As codes where that is worth it, or written out.
+    fn held(self) -> Result<Rows> {
+        if self.is_worth_it() { Ok(Rows::Coded(self)) } else { self.to_array().map(Rows::Whole) }
+    }
+
+    fn with_codes(&self, codes: DictionaryArray<UInt32Type>) -> Self {
+        Self { codes, lengths: self.lengths, asked: Arc::default() }
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// The code of each row, NULL where the row is.
+    pub fn codes(&self) -> &UInt32Array {
+        self.codes.keys()
+    }
+
+    /// The values by their codes; some may be of no row.
+    pub fn values(&self) -> &ArrayRef {
+        self.codes.values()
+    }
+
+    /// Codes and values.
+    pub fn dictionary(&self) -> &DictionaryArray<UInt32Type> {
+        &self.codes
+    }
+
+    /// Which rows are NULL.
+    pub fn nulls(&self) -> Option<&NullBuffer> {
+        self.codes.keys().nulls().filter(|nulls| nulls.null_count() > 0)
+    }
+
+    /// The same rows with other NULLs; what was NULL before is the empty string.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` where there are not as many, `MEMORY_LIMIT_EXCEEDED`.
+    pub fn with_nulls(&self, nulls: Option<NullBuffer>) -> Result<Self> {
+        let (codes, values) = match self.nulls() {
+            None => (self.codes().values().clone(), self.values().clone()),
+            Some(_) => {
+                let (empty, values) = self.values_with_empty()?;
+                (self.codes().iter().map(|code| code.unwrap_or(empty)).collect(), values)
+            }
+        };
+        let mut rows = self.with_codes(DictionaryArray::try_new(UInt32Array::try_new(codes, nulls)?, values)?);
+        if self.nulls().is_some() {
+            rows.lengths.shortest = 0;
+        }
+        Ok(rows)
+    }
+
+    /// The values with the empty string among them, and its code.
+    fn values_with_empty(&self) -> Result<(u32, ArrayRef)> {
+        let ends = self.strings().value_offsets().windows(2);
+        if let Some(code) = ends.map(|ends| ends[0] == ends[1]).position(|is_empty| is_empty) {
+            return Ok((code as u32, self.values().clone()));
+        }
+        let empty = BinaryArray::from_iter_values([b""]);
+        Ok((self.values().len() as u32, kernels::concat(&[self.values(), &empty])?))
+    }
+
+    /// Rows `offset..offset + rows`, without copying.
+    #[must_use]
+    pub fn slice(&self, offset: usize, rows: usize) -> Self {
+        self.with_codes(self.codes.slice(offset, rows))
+    }
+
+    /// The rows whose mask is true; NULL counts as false.
+    ///
+    /// # Errors
+    /// As those of [`to_array`](Self::to_array).
+    pub fn filter(&self, mask: &BooleanArray) -> Result<Rows> {
+        let codes = kernels::filter(&self.codes, mask)?;
+        self.with_codes(codes.as_dictionary::<UInt32Type>().clone()).held()
+    }
+
+    /// The rows at these positions, NULL at those that are NULL.
+    ///
+    /// # Errors
+    /// As those of [`to_array`](Self::to_array).
+    pub fn take(&self, positions: &UInt32Array) -> Result<Rows> {
+        let codes = kernels::take(&self.codes, positions)?;
+        self.with_codes(codes.as_dictionary::<UInt32Type>().clone()).held()
+    }
+
+    /// Rows one after the other, where all have the same values.
+    ///
+    /// # Errors
+    /// As those of [`to_array`](Self::to_array).
+    pub fn concat(all: &[&Self]) -> Result<Option<Rows>> {
+        let Some((first, others)) = all.split_first() else { return Ok(None) };
+        if others.iter().any(|other| !Arc::ptr_eq(other.values(), first.values())) {
+            return Ok(None);
+        }
+        let codes: Vec<&dyn Array> = all.iter().map(|coded| coded.codes() as &dyn Array).collect();
+        let codes = kernels::concat(&codes)?.as_primitive::<UInt32Type>().clone();
+        first.with_codes(DictionaryArray::try_new(codes, first.values().clone())?).held().map(Some)
+    }
+
+    /// All rows; kept, so that it is made once.
+    pub fn whole(&self) -> &ArrayRef {
+        self.asked.whole.get_or_init(|| self.write_out())
+    }
+
+    /// All rows, reserved before they are made.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
+    pub fn to_array(&self) -> Result<ArrayRef> {
+        if let Some(whole) = self.asked.whole.get() {
+            return Ok(whole.clone());
+        }
+        kernels::reserve_strings(self.string_bytes(), self.rows())?;
+        Ok(self.whole().clone())
+    }
+
+    /// Bytes of the strings of all rows.
+    pub fn string_bytes(&self) -> usize {
+        let count = || {
+            let offsets = self.strings().value_offsets();
+            let length = |code: u32| (offsets[code as usize + 1] - offsets[code as usize]) as usize;
+            match self.nulls() {
+                None if self.lengths.shortest == self.lengths.longest => self.rows() * self.lengths.longest,
+                None => self.codes().values().iter().map(|code| length(*code)).sum(),
+                Some(_) => self.codes().iter().flatten().map(length).sum(),
+            }
+        };
+        *self.asked.string_bytes.get_or_init(count)
+    }
+
+    fn strings(&self) -> &BinaryArray {
+        self.values().as_binary::<i32>()
+    }
+
+    fn write_out(&self) -> ArrayRef {
+        /// Values of so many bytes are copied by as many at once.
+        const SHORT: usize = 16;
+        let (strings, codes, nulls) = (self.strings(), self.codes().values(), self.nulls().cloned());
+        let ends = strings.value_offsets();
+        let mut offsets = Vec::with_capacity(codes.len() + 1);
+        let mut end = 0_i32;
+        offsets.push(end);
+        for (row, code) in codes.iter().enumerate() {
+            if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
+                end += ends[*code as usize + 1] - ends[*code as usize];
+            }
+            offsets.push(end);
+        }
+        let mut bytes = vec![0; end as usize + SHORT];
+        if self.lengths.longest <= SHORT && strings.len() <= codes.len() {
+            let padded: Vec<[u8; SHORT]> = (0..strings.len())
+                .map(|code| {
+                    let mut padded = [0; SHORT];
+                    let value = strings.value(code);
+                    padded[..value.len()].copy_from_slice(value);
+                    padded
+                })
+                .collect();
+            // A row writes beyond its end, and the next one over that. What a NULL has is no byte long.
+            for (code, start) in codes.iter().zip(&offsets) {
+                if let Some((value, place)) =
+                    padded.get(*code as usize).zip(bytes[*start as usize..].first_chunk_mut::<SHORT>())
+                {
+                    *place = *value;
+                }
+            }
+        } else {
+            for (row, code) in codes.iter().enumerate() {
+                let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
+                if start < end {
+                    bytes[start..end].copy_from_slice(strings.value(*code as usize));
+                }
+            }
+        }
+        bytes.truncate(end as usize);
+        Arc::new(BinaryArray::new(OffsetBuffer::new(offsets.into()), bytes.into(), nulls))
+    }
+
+    /// Bytes held in memory, shared buffers counted in full.
+    pub fn memory_bytes(&self) -> usize {
+        let whole = self.asked.whole.get().map_or(0, |whole| whole.get_array_memory_size());
+        whole + self.codes.get_array_memory_size()
+    }
+}
+
+/// Makes rows of strings [`Coded`], batch after batch, as long as their values are few.
+#[derive(Debug)]
+pub struct Coder {
+    hasher: DefaultHashBuilder,
+    /// The codes by the hashes of their values.
+    table: HashTable<u32>,
+    values: BinaryBuilder,
+    codes: Vec<u32>,
+    nulls: NullBufferBuilder,
+    /// How many rows are the empty string.
+    empty_rows: usize,
+    /// Bytes of the longest value.
+    longest: usize,
+    /// There will be so many rows in all.
+    rows: usize,
+}
+
+impl Coder {
+    /// For so many rows in all; `None` where they are too few for it to pay.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub fn new(rows: usize) -> Result<Option<Self>> {
+        if rows < ROWS_MIN {
+            return Ok(None);
+        }
+        let mut codes = Vec::new();
+        grow(&mut codes, rows)?;
+        Ok(Some(Self {
+            hasher: DefaultHashBuilder::default(),
+            table: HashTable::new(),
+            values: BinaryBuilder::new(),
+            codes,
+            nulls: NullBufferBuilder::new(rows),
+            empty_rows: 0,
+            longest: 0,
+            rows,
+        }))
+    }
+
+    /// Whether there are more values than all rows should have, or longer ones.
+    fn has_many(&self) -> bool {
+        self.table.len() > VALUES_MAX.min(self.rows / ROWS_PER_VALUE_MIN) || self.longest > VALUE_BYTES_MAX
+    }
+
+    /// Adds rows. Whether the values are still few; where they are not, no more can be added.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub fn append(&mut self, strings: &BinaryArray) -> Result<bool> {
+        self.append_nulls(strings);
+        let mut last: Option<(&[u8], u32)> = None;
+        for from in (0..strings.len()).step_by(ROWS_AT_ONCE) {
+            for row in from..strings.len().min(from + ROWS_AT_ONCE) {
+                let string = if strings.is_null(row) { &[] } else { strings.value(row) };
+                let code = match last {
+                    Some((known, code)) if known == string => code,
+                    _ => self.code(string)?,
+                };
+                last = Some((string, code));
+                self.codes.push(code);
+                self.empty_rows += usize::from(string.is_empty());
+            }
+            if self.has_many() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn append_nulls(&mut self, strings: &BinaryArray) {
+        match strings.nulls() {
+            None => self.nulls.append_n_non_nulls(strings.len()),
+            Some(nulls) => self.nulls.append_buffer(nulls),
+        }
+    }
+
+    fn code(&mut self, string: &[u8]) -> Result<u32> {
+        let Self { hasher, table, values, .. } = self;
+        let value_of = |values: &BinaryBuilder, code: u32| {
+            let (start, end) = (values.offsets_slice()[code as usize], values.offsets_slice()[code as usize + 1]);
+            start as usize..end as usize
+        };
+        let hash = hasher.hash_one(string);
+        if let Some(code) = table.find(hash, |code| &values.values_slice()[value_of(values, *code)] == string) {
+            return Ok(*code);
+        }
+        let code = table.len() as u32;
+        reserve(2 * string.len())?;
+        table.insert_unique(hash, code, |code| hasher.hash_one(&values.values_slice()[value_of(values, *code)]));
+        values.append_value(string);
+        self.longest = self.longest.max(string.len());
+        Ok(code)
+    }
+
+    /// How many rows there will be.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many rows were added.
+    pub fn added(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// The rows that were added, written out where more of them than this share are the empty string: these are better held sparse.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR`, `MEMORY_LIMIT_EXCEEDED`.
+    pub fn into_rows(self, ratio_of_defaults: f64) -> Result<Rows> {
+        let is_sparse = self.empty_rows as f64 > ratio_of_defaults * self.codes.len() as f64;
+        let coded = self.finish()?;
+        if is_sparse { coded.to_array().map(Rows::Whole) } else { Ok(Rows::Coded(coded)) }
+    }
+
+    /// The rows that were added.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR`.
+    pub fn finish(mut self) -> Result<Coded> {
+        // Where values were many, the last batch was left in its middle: its rows that are there are those of the others.
+        let nulls = self.nulls.finish().map(|nulls| nulls.slice(0, self.codes.len()));
+        let codes = UInt32Array::try_new(self.codes.into(), nulls)?;
+        let codes = DictionaryArray::try_new(codes, Arc::new(self.values.finish()))?;
+        Coded::of(codes).ok_or_else(|| Error::logical("a value that is NULL"))
+    }
+}
