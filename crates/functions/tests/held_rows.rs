@@ -53,7 +53,8 @@ fn columns(name: &str, listed: &[&str]) -> [Column; 2] {
 /// The same rows, as codes and whole: of strings, one of which no row has, and of NULLs among them.
 fn coded_columns(listed: &[&str], is_nullable: bool) -> [Column; 2] {
     let values: ArrayRef = Arc::new(BinaryArray::from_iter_values(["of no row"].iter().chain(listed).chain(&[""])));
-    let code = |row: usize| (!is_nullable || row % 7 > 0).then_some(1 + (row / 3 % (listed.len() + 1)) as u32);
+    let code =
+        |row: usize| (!is_nullable || !row.is_multiple_of(7)).then_some(1 + (row / 3 % (listed.len() + 1)) as u32);
     let codes: UInt32Array = (0..ROWS + 50).map(code).collect();
     let data_type = DataType::parse(if is_nullable { "Nullable(String)" } else { "String" }).unwrap();
     let coded = Coded::new(DictionaryArray::try_new(codes, values).unwrap()).unwrap();

@@ -388,7 +388,8 @@ mod tests {
         let strings = DataType::String;
         let nullable = DataType::Nullable(Arc::new(DataType::String));
         let plain = Coded::new(of((0..200).map(codes).collect())).unwrap();
-        let null = Coded::new(of((0..200).map(|row| (row % 5 > 0).then(|| codes(row))).collect())).unwrap();
+        let null =
+            Coded::new(of((0..200_u32).map(|row| (!row.is_multiple_of(5)).then(|| codes(row))).collect())).unwrap();
         let whole = plain.to_array().unwrap();
         let sparse = Rows::of(whole.clone(), 0.5).unwrap();
         assert!(matches!(sparse, Rows::Sparse(_)));
