@@ -19,8 +19,7 @@ use crate::logger::Logger;
 use crate::merges::merge_in_background;
 use crate::native;
 use crate::network::{Port, listen};
-use crate::query::mutate_in_background;
-use crate::query::refresh_in_background;
+use crate::query::{mutate_in_background, refresh_in_background};
 use crate::server::{Server, time_zone};
 use crate::version::{REVISION, SQUALL_VERSION, VERSION, VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH};
 

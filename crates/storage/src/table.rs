@@ -21,9 +21,7 @@ use crate::identity::TableName;
 use crate::index_analysis::IndexAnalysis;
 use crate::insert_id::InsertId;
 use crate::join_table::JoinTable;
-use crate::merge_tree::MergeProgress;
-use crate::merge_tree::MergeType;
-use crate::merge_tree::PreparedParts;
+use crate::merge_tree::{MergeProgress, MergeType, PreparedParts};
 
 /// A table at one moment. What a query found when it was planned stays as it was until the query's end, whatever is inserted,
 /// merged or dropped meanwhile.

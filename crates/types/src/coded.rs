@@ -1,39 +1,25 @@
-//! Strings of which few are different: each row is the code of one of them. A column of such rows ([`Column::coded`]) costs four bytes a row,
-//! and work for each value where others cost it for each row; whoever asks for an array of all rows gets one that is made then, once.
+//! Strings of which few are different: each row is the code of one of them ([`Coder`](crate::Coder) makes them). A column of such rows
+//! ([`Column::coded`]) costs four bytes a row, and work for each value where others cost it for each row; whoever asks for an array of all
+//! rows gets one that is made then, once.
 //!
 //! [`Column::coded`]: crate::Column::coded
 
-use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, UInt32Array};
-use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::kernels;
 use crate::rows::Rows;
-use crate::{grow, kernels, reserve};
-
-/// Fewer rows are not worth a dictionary. In debug builds they are, so that tests of few rows meet codes too.
-const ROWS_MIN: usize = if cfg!(debug_assertions) { 8 } else { 4096 };
 
 /// More values are not few: a dictionary stays in the cache of a core.
-const VALUES_MAX: usize = 1 << 14;
-
-/// There are so many rows of a value at least, on average.
-const ROWS_PER_VALUE_MIN: usize = if cfg!(debug_assertions) { 2 } else { 16 };
-
-/// A longer value is not kept as one: the rows of a morsel are no more than [`WHOLE_BYTES_MAX`] then, whatever they are.
-const VALUE_BYTES_MAX: usize = 256;
+pub(crate) const VALUES_MAX: usize = 1 << 14;
 
 /// Rows that take more when they are written out are so at once, where that can be refused.
 const WHOLE_BYTES_MAX: usize = 16 << 20;
-
-/// Rows between two looks at whether the values are still few.
-const ROWS_AT_ONCE: usize = 1024;
 
 /// Rows that are codes of values. Cheap to clone and to slice. A row may be NULL, a value may not.
 #[derive(Clone, Debug)]
@@ -61,7 +47,7 @@ struct Asked {
 
 impl Coded {
     /// Rows of a dictionary of strings; `None` where a value is NULL or no string.
-    fn of(codes: DictionaryArray<UInt32Type>) -> Option<Self> {
+    pub(crate) fn of(codes: DictionaryArray<UInt32Type>) -> Option<Self> {
         let values = codes.values().as_binary_opt::<i32>().filter(|values| values.null_count() == 0)?;
         let lengths = values.value_offsets().windows(2).map(|ends| (ends[1] - ends[0]) as usize);
         let (shortest, longest) =
@@ -291,133 +277,5 @@ impl Coded {
     pub fn memory_bytes(&self) -> usize {
         let whole = self.asked.whole.get().map_or(0, |whole| whole.get_array_memory_size());
         whole + self.codes.get_array_memory_size()
-    }
-}
-
-/// Makes rows of strings [`Coded`], batch after batch, as long as their values are few.
-#[derive(Debug)]
-pub struct Coder {
-    hasher: DefaultHashBuilder,
-    /// The codes by the hashes of their values.
-    table: HashTable<u32>,
-    values: BinaryBuilder,
-    codes: Vec<u32>,
-    nulls: NullBufferBuilder,
-    /// How many rows are the empty string.
-    empty_rows: usize,
-    /// Bytes of the longest value.
-    longest: usize,
-    /// There will be so many rows in all.
-    rows: usize,
-}
-
-impl Coder {
-    /// For so many rows in all; `None` where they are too few for it to pay.
-    ///
-    /// # Errors
-    /// `MEMORY_LIMIT_EXCEEDED`.
-    pub fn new(rows: usize) -> Result<Option<Self>> {
-        if rows < ROWS_MIN {
-            return Ok(None);
-        }
-        let mut codes = Vec::new();
-        grow(&mut codes, rows)?;
-        Ok(Some(Self {
-            hasher: DefaultHashBuilder::default(),
-            table: HashTable::new(),
-            values: BinaryBuilder::new(),
-            codes,
-            nulls: NullBufferBuilder::new(rows),
-            empty_rows: 0,
-            longest: 0,
-            rows,
-        }))
-    }
-
-    /// Whether there are more values than all rows should have, or longer ones.
-    fn has_many(&self) -> bool {
-        self.table.len() > VALUES_MAX.min(self.rows / ROWS_PER_VALUE_MIN) || self.longest > VALUE_BYTES_MAX
-    }
-
-    /// Adds rows. Whether the values are still few; where they are not, no more can be added.
-    ///
-    /// # Errors
-    /// `MEMORY_LIMIT_EXCEEDED`.
-    pub fn append(&mut self, strings: &BinaryArray) -> Result<bool> {
-        self.append_nulls(strings);
-        let mut last: Option<(&[u8], u32)> = None;
-        for from in (0..strings.len()).step_by(ROWS_AT_ONCE) {
-            for row in from..strings.len().min(from + ROWS_AT_ONCE) {
-                let string = if strings.is_null(row) { &[] } else { strings.value(row) };
-                let code = match last {
-                    Some((known, code)) if known == string => code,
-                    _ => self.code(string)?,
-                };
-                last = Some((string, code));
-                self.codes.push(code);
-                self.empty_rows += usize::from(string.is_empty());
-            }
-            if self.has_many() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn append_nulls(&mut self, strings: &BinaryArray) {
-        match strings.nulls() {
-            None => self.nulls.append_n_non_nulls(strings.len()),
-            Some(nulls) => self.nulls.append_buffer(nulls),
-        }
-    }
-
-    fn code(&mut self, string: &[u8]) -> Result<u32> {
-        let Self { hasher, table, values, .. } = self;
-        let value_of = |values: &BinaryBuilder, code: u32| {
-            let (start, end) = (values.offsets_slice()[code as usize], values.offsets_slice()[code as usize + 1]);
-            start as usize..end as usize
-        };
-        let hash = hasher.hash_one(string);
-        if let Some(code) = table.find(hash, |code| &values.values_slice()[value_of(values, *code)] == string) {
-            return Ok(*code);
-        }
-        let code = table.len() as u32;
-        reserve(2 * string.len())?;
-        table.insert_unique(hash, code, |code| hasher.hash_one(&values.values_slice()[value_of(values, *code)]));
-        values.append_value(string);
-        self.longest = self.longest.max(string.len());
-        Ok(code)
-    }
-
-    /// How many rows there will be.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// How many rows were added.
-    pub fn added(&self) -> usize {
-        self.codes.len()
-    }
-
-    /// The rows that were added, written out where more of them than this share are the empty string: these are better held sparse.
-    ///
-    /// # Errors
-    /// `LOGICAL_ERROR`, `MEMORY_LIMIT_EXCEEDED`.
-    pub fn into_rows(self, ratio_of_defaults: f64) -> Result<Rows> {
-        let is_sparse = self.empty_rows as f64 > ratio_of_defaults * self.codes.len() as f64;
-        let coded = self.finish()?;
-        if is_sparse { coded.to_array().map(Rows::Whole) } else { Ok(Rows::Coded(coded)) }
-    }
-
-    /// The rows that were added.
-    ///
-    /// # Errors
-    /// `LOGICAL_ERROR`.
-    pub fn finish(mut self) -> Result<Coded> {
-        // Where values were many, the last batch was left in its middle: its rows that are there are those of the others.
-        let nulls = self.nulls.finish().map(|nulls| nulls.slice(0, self.codes.len()));
-        let codes = UInt32Array::try_new(self.codes.into(), nulls)?;
-        let codes = DictionaryArray::try_new(codes, Arc::new(self.values.finish()))?;
-        Coded::of(codes).ok_or_else(|| Error::logical("a value that is NULL"))
     }
 }

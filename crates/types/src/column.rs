@@ -19,14 +19,13 @@ use crate::coded::Coded;
 use crate::data_type::DataType;
 use crate::error::{Error, ErrorCode, Result};
 use crate::integer::{I256, Integer, U256};
-use crate::kernels;
-use crate::match_integer;
 use crate::memory::grow;
 use crate::physical::Physical;
 use crate::rows::Rows;
 use crate::sparse::Sparse;
 use crate::value::Value;
 use crate::variant_type::NULL_ALTERNATIVE;
+use crate::{kernels, match_integer};
 
 /// Values of one ClickHouse type. Cheap to clone and to slice: arrays are shared.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Other binary formats.
+//! Binary formats other than Native, Arrow and Parquet.
 
 #[cfg(feature = "avro")]
 pub(super) mod avro;

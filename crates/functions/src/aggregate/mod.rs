@@ -1,6 +1,6 @@
-//! Aggregate functions by name: which exist, and how a name with combinators (`sumIf`, `uniqOrNull`), parameters and argument
-//! types becomes one [`AggregateFunction`]. Each family of functions has a file; the rules that hold for all of them (NULLs are
-//! skipped, constants and dictionaries are written out) are here and in `combinator`.
+//! Aggregate functions by name: which exist, and how a name with combinators (`sumIf`, `uniqOrNull`), parameters and argument types becomes
+//! one [`AggregateFunction`]. Each family of functions has a file, in the folder of its kind; the rules that hold for all of them (NULLs
+//! are skipped, constants and dictionaries are written out) are here and in `combinator`.
 
 mod adapted;
 mod arrays;

@@ -140,8 +140,7 @@ impl Adapter for ToPlain {
         {
             return Ok(());
         }
-        let single = if arguments.len() == 1 { arguments.first() } else { None };
-        if let (GroupIds::Single, Some(argument)) = (&group_ids, single.filter(|_| self.ignores_order)) {
+        if let (GroupIds::Single, [argument], true) = (&group_ids, arguments, self.ignores_order) {
             let dictionary = argument.dictionary().filter(|known| known.values().len() <= known.len() / ROWS_PER_VALUE);
             if let Some(coded) = dictionary.cloned().and_then(Coded::new)
                 && update_coded(nested, &argument.data_type().remove_low_cardinality().computed(), &coded)?

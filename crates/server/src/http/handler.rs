@@ -11,8 +11,7 @@ use parking_lot::Mutex;
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::access::{Access, CertificateNames, Proof, RoleChoice};
-use crate::http::pages::assets;
-use crate::http::pages::metrics;
+use crate::http::pages::{assets, metrics};
 use crate::http::request::form::{self, Form};
 use crate::http::request::head::{HeadLimits, RequestHead};
 use crate::http::request::input::{Input, RequestBody};
@@ -23,8 +22,7 @@ use crate::http::response::{Headers, Response};
 use crate::http::rules::{Found, Handler, Page, QueryHandler, SharedRules};
 use crate::http::trace;
 use crate::network::Socket;
-use crate::query::Query;
-use crate::query::QueryRequest;
+use crate::query::{Query, QueryRequest};
 use crate::server::Server;
 use crate::session::{ClientInfo, HttpMethod, Interface, Session, SessionLease};
 

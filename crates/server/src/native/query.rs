@@ -21,8 +21,7 @@ use super::revision;
 use super::stage::query_of_stage;
 use crate::compression::Codec;
 use crate::logger::{self, Level, LogSubscription};
-use crate::query::Query;
-use crate::query::QueryRequest;
+use crate::query::{Query, QueryRequest};
 use crate::session::{ExternalTables, ExternalTablesInput, UNNAMED};
 
 /// Bytes of packets that are sent together.

@@ -28,8 +28,7 @@ use uuid::Uuid;
 
 use crate::disk::Disk;
 use crate::identity::TableIdentity;
-use crate::merge_tree::PartSchema;
-use crate::merge_tree::lake_columns;
+use crate::merge_tree::{PartSchema, lake_columns};
 use crate::part_event::{NotePart, PartEvent};
 use change::{Change, commit};
 use part_records::{ColumnTotals, TableTotals, forget_files, load_totals, schedule_deletion};

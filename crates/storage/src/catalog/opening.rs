@@ -11,8 +11,7 @@ use super::stored::{load, stored_schema};
 use super::{catalog_error, schema};
 use crate::disk::Disk;
 use crate::fields::StoredFields;
-use crate::merge_tree::LAKE_UUID;
-use crate::merge_tree::lake_columns;
+use crate::merge_tree::{LAKE_UUID, lake_columns};
 
 /// Opens the file. Where there is no catalog in it, `before_create` may refuse that one is made.
 pub(super) fn connect(path: &Path, before_create: &dyn Fn() -> Result<()>) -> Result<Connection> {

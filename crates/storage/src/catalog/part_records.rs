@@ -12,9 +12,7 @@ use super::lake_value::lake_value;
 use super::stored::StoredTable;
 use crate::fields::{FieldIds, StoredFields};
 use crate::identity::TableIdentity;
-use crate::merge_tree::LakeColumn;
-use crate::merge_tree::PartSchema;
-use crate::merge_tree::lake_columns;
+use crate::merge_tree::{LakeColumn, PartSchema, lake_columns};
 
 /// A part to be recorded.
 pub(crate) struct NewPart {

@@ -11,8 +11,7 @@ use super::change::{Change, now, quoted};
 use super::lake_value::lake_value;
 use super::part_records::insert_schema;
 use crate::identity::TableIdentity;
-use crate::merge_tree::LakeColumn;
-use crate::merge_tree::lake_columns;
+use crate::merge_tree::{LakeColumn, lake_columns};
 use crate::table_record::{ConstraintRecord, IndexRecord, ProjectionRecord};
 
 /// A database to be recorded.

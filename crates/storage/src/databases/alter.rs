@@ -14,9 +14,7 @@ use crate::column_mapping::ColumnDefaults;
 use crate::fields::{FieldIds, StoredFields};
 use crate::identity::TableIdentity;
 use crate::key_binding::KeyBinding;
-use crate::merge_tree::MergeTreeSettings;
-use crate::merge_tree::is_same_in_lake;
-use crate::merge_tree::lake_fields;
+use crate::merge_tree::{MergeTreeSettings, is_same_in_lake, lake_fields};
 use crate::table_record::TableRecord;
 
 /// A change of a table's definition.

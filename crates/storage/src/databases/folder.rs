@@ -11,13 +11,7 @@ use uuid::Uuid;
 
 use crate::catalog::{Catalog, StoredPart, StoredTable};
 use crate::disk::{Disk, Listed, remove_file};
-use crate::merge_tree::DETACHED;
-use crate::merge_tree::DETACHING;
-use crate::merge_tree::PartName;
-use crate::merge_tree::TEMPORARY;
-use crate::merge_tree::free_name;
-use crate::merge_tree::part_of_file;
-use crate::merge_tree::write_error;
+use crate::merge_tree::{DETACHED, DETACHING, PartName, TEMPORARY, free_name, part_of_file, write_error};
 
 /// Locks the folder for this process, as long as the files live. The folders themselves are locked: unlike the file `squall.lock` they cannot be
 /// removed while there are data in them.

@@ -15,8 +15,7 @@ use super::{Databases, NAMES_MAX};
 use crate::catalog::{NewDatabase, NewTable, RestoredRecords};
 use crate::identity::TableName;
 use crate::join_table::JoinRows;
-use crate::merge_tree::CopiedParts;
-use crate::merge_tree::PartSource;
+use crate::merge_tree::{CopiedParts, PartSource};
 use crate::table::Insertion;
 use crate::table_record::TableRecord;
 

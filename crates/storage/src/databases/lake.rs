@@ -8,8 +8,7 @@ use super::Databases;
 use super::entry::Engine;
 use crate::catalog::ForeignFile;
 use crate::identity::TableName;
-use crate::merge_tree::ForeignRows;
-use crate::merge_tree::MergeTree;
+use crate::merge_tree::{ForeignRows, MergeTree};
 use crate::table::Insertion;
 
 /// Rows that another writer has added to a table, and that are not seen yet.

@@ -8,11 +8,7 @@ use squall_types::Result;
 use super::Databases;
 use super::entry::{Engine, Entry, SYSTEM, find};
 use crate::identity::TableName;
-use crate::merge_tree::BackgroundTurn;
-use crate::merge_tree::MergeHold;
-use crate::merge_tree::MergeTree;
-use crate::merge_tree::MergeablePart;
-use crate::merge_tree::NextMerge;
+use crate::merge_tree::{BackgroundTurn, MergeHold, MergeTree, MergeablePart, NextMerge};
 use crate::table::PartMerge;
 
 /// A merge that the background may carry out.

@@ -8,10 +8,7 @@ use squall_types::{Error, ErrorCode, Result};
 use super::Databases;
 use super::entry::{Engine, find};
 use crate::identity::TableName;
-use crate::merge_tree::MergeTree;
-use crate::merge_tree::PartSelection;
-use crate::merge_tree::part_of_file;
-use crate::merge_tree::write_error;
+use crate::merge_tree::{MergeTree, PartSelection, part_of_file, write_error};
 
 /// The folder of what was frozen, beside that of the data.
 const SHADOW: &str = "shadow";

@@ -8,10 +8,7 @@ use squall_types::{Column, Error, ErrorCode, Result};
 use super::Databases;
 use super::entry::{Engine, find};
 use super::merges::unix_s;
-use crate::merge_tree::DetachedPart;
-use crate::merge_tree::MergeTree;
-use crate::merge_tree::MergeType;
-use crate::merge_tree::PartSelection;
+use crate::merge_tree::{DetachedPart, MergeTree, MergeType, PartSelection};
 use crate::table::PartMerge;
 
 /// What becomes of parts.

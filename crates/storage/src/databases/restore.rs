@@ -14,12 +14,7 @@ use super::store::Store;
 use crate::catalog::StoredTable;
 use crate::disk::Listed;
 use crate::identity::TableName;
-use crate::merge_tree::DELETION;
-use crate::merge_tree::DETACHED;
-use crate::merge_tree::PartFooter;
-use crate::merge_tree::PartName;
-use crate::merge_tree::TEMPORARY;
-use crate::merge_tree::part_of_file;
+use crate::merge_tree::{DELETION, DETACHED, PartFooter, PartName, TEMPORARY, part_of_file};
 use crate::table_record::TableRecord;
 
 /// A part's file that the catalog does not list.

@@ -10,8 +10,7 @@ use super::entry::{Engine, find};
 use crate::external_table::TEMPORARY_DATABASE;
 use crate::identity::TableName;
 use crate::memory::RowRewriting;
-use crate::merge_tree::PartRewriting;
-use crate::merge_tree::PartSelection;
+use crate::merge_tree::{PartRewriting, PartSelection};
 use crate::mutation::{MutationFence, MutationStep};
 use crate::table::Table;
 

@@ -15,9 +15,7 @@ use crate::fields::FieldRecord;
 use crate::identity::{TableIdentity, TableName};
 use crate::join_table::{JoinRows, definition_of_parts};
 use crate::key_binding::KeyBinding;
-use crate::merge_tree::MergeTree;
-use crate::merge_tree::Surroundings;
-use crate::merge_tree::write_error;
+use crate::merge_tree::{MergeTree, Surroundings, write_error};
 use crate::table_record::TableRecord;
 
 /// Where databases are kept.

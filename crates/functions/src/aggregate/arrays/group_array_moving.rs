@@ -10,7 +10,6 @@ use squall_types::integer::I256;
 use squall_types::{Column, DataType, Error, ErrorCode, Integer, Result, Value, checkpoint};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::results::value_column;

@@ -6,7 +6,6 @@ use squall_types::text::{TextOptions, TextStyle, ValueWriter};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::element::{Bytes, Element};

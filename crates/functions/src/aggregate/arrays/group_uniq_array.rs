@@ -6,7 +6,6 @@ use std::sync::Arc;
 use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::distinct::hash_set::HashSet;
 use crate::aggregate::distinct::parted::{Part, Parted, part_of};
 use crate::aggregate::family::Call;

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use squall_types::{Alternatives, Column, DataType, Error, ErrorCode, JsonType, Result, Value, checkpoint};
 
 use crate::accumulator::AggregateFunction;
-use crate::scalar::alternatives::json::{Which, of_rows};
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::results::value_column;
 use crate::aggregate::values::state_bytes::{put_string, put_varint, take_count, take_string};
+use crate::scalar::alternatives::json::{Which, of_rows};
 
 /// What is collected.
 #[derive(Clone, Debug)]

@@ -9,7 +9,6 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::row_hash::number_bits;

@@ -8,7 +8,6 @@ use arrow_array::types::UInt8Type;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, grow};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::row_hash::number_bits;

@@ -7,7 +7,6 @@ use arrow_array::{Array, BinaryArray};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint, grow};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::results::value_column;

@@ -9,8 +9,6 @@ use hashbrown::HashTable;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use crate::accumulator::AggregateFunction;
-use crate::partial_sort::partial_sort;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::results::value_column;
@@ -18,6 +16,7 @@ use crate::aggregate::values::element::{Element, with_element};
 use crate::aggregate::values::row_hash::{number_bits, row_hashes};
 use crate::aggregate::values::state_bytes::{put_varint, take_count, take_varint};
 use crate::aggregate::values::value_list::{ValueList, list_column};
+use crate::partial_sort::partial_sort;
 
 /// ClickHouse's bound on the number of counters.
 const COUNTERS_MAX: u64 = 0xFF_FFFF;

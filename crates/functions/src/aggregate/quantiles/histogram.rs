@@ -6,7 +6,6 @@ use std::sync::Arc;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::results::{float_values, value_column};

@@ -9,7 +9,6 @@ use arrow_array::types::Float64Type;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::number::{Number, floats, with_number};

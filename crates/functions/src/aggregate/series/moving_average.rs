@@ -6,12 +6,10 @@ use arrow_array::types::Float64Type;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::number::floats;
-use crate::aggregate::values::state_bytes::Raw;
-use crate::aggregate::values::state_bytes::take_floats;
+use crate::aggregate::values::state_bytes::{Raw, take_floats};
 
 pub(in crate::aggregate) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let [half] = call.parameters else {

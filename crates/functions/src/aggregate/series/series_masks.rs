@@ -7,7 +7,6 @@ use std::sync::Arc;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, TupleElement, Value, grow};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::results::value_column;

@@ -7,7 +7,6 @@ use arrow_array::types::Float64Type;
 use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::number::floats;

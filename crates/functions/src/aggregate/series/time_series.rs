@@ -8,7 +8,6 @@ use arrow_array::cast::AsArray;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint, convert_value};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::plain::plain;

@@ -8,7 +8,6 @@ use arrow_array::types::Float64Type;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::row_hash::byte_hashes;

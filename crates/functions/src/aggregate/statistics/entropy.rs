@@ -8,7 +8,6 @@ use arrow_array::types::Float64Type;
 use squall_types::{Column, DataType, Result, checkpoint};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::distinct::uniq_exact::{HashKeys, Keys, PrimitiveKeys, at_least_one_argument};
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint, grow};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::arrays::pcg::Pcg;
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};

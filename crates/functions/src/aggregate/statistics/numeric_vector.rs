@@ -10,7 +10,6 @@ use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::distinct::group_bitmap::{Form, Integers};
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};

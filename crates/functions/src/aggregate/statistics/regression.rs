@@ -6,7 +6,6 @@ use arrow_array::types::{Float64Type, UInt64Type};
 use squall_types::{Column, DataType, Error, Result, Value};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::results::{float_tuple, float_values};

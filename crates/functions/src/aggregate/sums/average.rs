@@ -8,7 +8,6 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt16Type, UInt32Ty
 use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::number::{Number, with_number};

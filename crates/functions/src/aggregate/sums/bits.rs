@@ -9,7 +9,6 @@ use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, U
 use squall_types::{Column, DataType, Error, Integer, Result, match_integer};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::state_bytes::{Raw, take_bytes};

@@ -11,11 +11,10 @@ use arrow_buffer::NullBuffer;
 use squall_types::{Column, DataType, Result, prefetch};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
-use crate::frames::{FrameStep, FrameWalk, Left};
-
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::same;
 use crate::aggregate::values::state_bytes::{put_varint, take_varint};
+use crate::frames::{FrameStep, FrameWalk, Left};
 
 pub(in crate::aggregate) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use squall_types::{Column, DataType, Result, Value};
 
 use crate::accumulator::AggregateFunction;
-
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::results::value_column;
 use crate::aggregate::values::number::floats;

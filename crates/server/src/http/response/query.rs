@@ -12,8 +12,7 @@ use crate::http::request::QueryRequest as HttpQuery;
 use crate::http::request::input::Input;
 use crate::http::response::body::{Body, Compression, ResultWriter, Stream};
 use crate::http::response::{QueryHeaders, Response};
-use crate::query::InsertSink;
-use crate::query::Query;
+use crate::query::{InsertSink, Query};
 
 /// A result of up to this many bytes is made before the response begins, so that its errors have a status of their own.
 const BUFFER_BYTES: usize = 1 << 20;

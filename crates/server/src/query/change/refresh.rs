@@ -14,13 +14,12 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::background::{background_settings, sleep_until};
-use crate::query::Answer;
-use crate::query::Query;
 use crate::query::control::system_command::run_blocking;
 use crate::query::insertion::cascade::Cascade;
 use crate::query::insertion::insert_target;
 use crate::query::plan::planning;
 use crate::query::statement::table_name;
+use crate::query::{Answer, Query};
 use crate::refresh::{DueView, RefreshStanding, now_ms};
 use crate::server::Server;
 use crate::session::Session;

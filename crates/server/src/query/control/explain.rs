@@ -11,8 +11,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings};
 
 use super::system_command::run_blocking;
 use crate::query::Answer;
-use crate::query::definition::describe;
-use crate::query::definition::show;
+use crate::query::definition::{describe, show};
 use crate::query::plan::planning;
 use crate::session::Session;
 

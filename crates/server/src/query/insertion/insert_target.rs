@@ -12,8 +12,7 @@ use super::cascade::{session_of_view, target_of};
 use crate::access::Privilege;
 use crate::query::plan::catalog::TABLE_FUNCTION_DATABASE;
 use crate::query::plan::planning;
-use crate::query::source::data_function;
-use crate::query::source::file_engine;
+use crate::query::source::{data_function, file_engine};
 use crate::session::Session;
 
 /// Tables that pass on what is inserted, of an INSERT.

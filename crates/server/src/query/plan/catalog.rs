@@ -20,11 +20,9 @@ use super::planning::lookups;
 use crate::access::{Privilege, PrivilegeSet};
 use crate::query::insertion::cascade::session_of_view;
 use crate::query::insertion::input::no_input;
-use crate::query::source::data_function;
 use crate::query::source::executable::ExecutableTable;
-use crate::query::source::file_engine;
 use crate::query::source::loop_table::LoopTable;
-use crate::query::source::remote;
+use crate::query::source::{data_function, file_engine, remote};
 use crate::session::Session;
 use crate::system;
 

@@ -8,8 +8,6 @@ use squall_types::{Block, Column, DataType, Error, Result};
 
 use crate::catalog::NewPart;
 use crate::databases::PartBackup;
-use crate::merge_tree::MergeTree;
-use crate::merge_tree::PartSet;
 use crate::merge_tree::insertion::new_part;
 use crate::merge_tree::parts::part::Part;
 use crate::merge_tree::parts::part_description::PartDescription;
@@ -17,6 +15,7 @@ use crate::merge_tree::parts::part_footer::{PartFooter, bad_name};
 use crate::merge_tree::parts::part_name::PartName;
 use crate::merge_tree::parts::part_writer::{write_error, write_part};
 use crate::merge_tree::parts::unsorted_rows::UnsortedRows;
+use crate::merge_tree::{MergeTree, PartSet};
 
 /// A part of a backup.
 #[derive(Clone, PartialEq, Eq, Debug)]

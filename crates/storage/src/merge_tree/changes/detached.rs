@@ -15,8 +15,6 @@ use squall_types::{Block, Column, Error, ErrorCode, Result};
 use super::deleted_rows::DeletedRows;
 use crate::disk::{Disk, read_all, remove_file};
 use crate::evaluate::evaluate;
-use crate::merge_tree::MergeTree;
-use crate::merge_tree::PartSchema;
 use crate::merge_tree::merges::merge_control::BlockClaim;
 use crate::merge_tree::parts::part::{Part, PartFile, corrupted};
 use crate::merge_tree::parts::part_bytes::PartBytes;
@@ -26,6 +24,7 @@ use crate::merge_tree::parts::part_footer::{PartFooter, bad_name, part_of_file};
 use crate::merge_tree::parts::part_name::PartName;
 use crate::merge_tree::parts::part_writer::write_error;
 use crate::merge_tree::parts::table_directory::{DELETION, TEMPORARY};
+use crate::merge_tree::{MergeTree, PartSchema};
 use crate::table_record::TableRecord;
 
 /// What the names of files begin with that are on their way into `detached/`.

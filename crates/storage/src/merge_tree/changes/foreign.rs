@@ -10,9 +10,8 @@ use squall_types::{Block, Result};
 
 use super::deleted_rows::{DeletedRows, Deletions};
 use crate::catalog::{ForeignFile, LakeTable, SeenDeletion};
-use crate::merge_tree::MergeTree;
-use crate::merge_tree::PartSet;
 use crate::merge_tree::parts::part::Part;
+use crate::merge_tree::{MergeTree, PartSet};
 use crate::part_event::PartEventKind;
 
 /// A file of rows of another writer.

@@ -1,14 +1,11 @@
 //! Column chunks of strings: keys of a dictionary while that is small, else the strings with their lengths.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BinaryArray};
-use foldhash::fast::RandomState;
-use hashbrown::HashTable;
 use parquet::schema::types::ColumnDescPtr;
 use squall_runtime::Pieces;
-use squall_types::Result;
+use squall_types::{Result, StringDictionary};
 
 use super::column_chunk::ColumnChunk;
 use super::dictionary_chunk::put_bytes;
@@ -33,7 +30,7 @@ pub(in crate::merge_tree) async fn append_strings(
     let mut extremes = Extremes::of(strings.value(0));
     if let Some((distinct, keys)) = string_dictionary(strings, pieces).await {
         let mut plain = Vec::new();
-        for string in distinct.iter().map(|row| strings.value(*row as usize)) {
+        for string in (0..distinct.len()).map(|key| distinct.value(key)) {
             put_bytes(string, &mut plain);
             extremes.add(string);
         }
@@ -74,42 +71,21 @@ fn page_end(offsets: &[i32], first: usize) -> usize {
     first + (low - 1).max(1)
 }
 
-/// Rows that stand for the different strings, in order of appearance, and each row's place among them; `None` where they are too many.
-async fn string_dictionary(strings: &BinaryArray, pieces: &mut Pieces) -> Option<(Vec<u32>, Vec<u32>)> {
-    let hasher = RandomState::default();
-    let mut table: HashTable<u32> = HashTable::new();
-    let (mut distinct, mut bytes): (Vec<u32>, usize) = (Vec::new(), 0);
+/// The different strings, and each row's place among them; `None` where they are too many.
+async fn string_dictionary(strings: &BinaryArray, pieces: &mut Pieces) -> Option<(BinaryArray, Vec<u32>)> {
+    let mut distinct = StringDictionary::default();
     let mut keys: Vec<u32> = Vec::new();
-    let mut last: Option<(&[u8], u32)> = None;
     for first in (0..strings.len()).step_by(BATCH_ROWS) {
         for row in first..strings.len().min(first + BATCH_ROWS) {
-            let string = strings.value(row);
-            if let Some((_, key)) = last.filter(|(other, _)| *other == string) {
-                keys.push(key);
-                continue;
-            }
-            let value = |key: &u32| distinct.get(*key as usize).map_or(&[][..], |row| strings.value(*row as usize));
-            let hash = hasher.hash_one(string);
-            let key = match table.find(hash, |key| value(key) == string) {
-                Some(key) => *key,
-                None => {
-                    let key = distinct.len() as u32;
-                    table.insert_unique(hash, key, |key| hasher.hash_one(value(key)));
-                    distinct.push(row as u32);
-                    bytes += string.len() + 4;
-                    key
-                }
-            };
-            keys.push(key);
-            last = Some((string, key));
+            keys.push(distinct.code(strings.value(row)).ok()?);
         }
         // Many different ones among the first are many among all.
-        if bytes > DICTIONARY_BYTES_MAX || distinct.len() * 2 > keys.len() {
+        if distinct.bytes() + 4 * distinct.len() > DICTIONARY_BYTES_MAX || distinct.len() * 2 > keys.len() {
             return None;
         }
         pieces.pause().await;
     }
-    Some((distinct, keys))
+    Some((distinct.finish(), keys))
 }
 
 /// The smallest and the largest of strings, and their first bytes as numbers of the same order: most strings are told apart by these.

@@ -13,15 +13,14 @@ use super::merge_rule::{MergeFor, MergeRule};
 use super::merged_rows::MergedRows;
 use super::merging::MergeProgress;
 use super::whole_keys::{WholeKeys, keys};
-use crate::merge_tree::MergeTree;
 use crate::merge_tree::changes::deleted_rows::Deletions;
 use crate::merge_tree::expiry::ttl::{TtlStage, TtlTurn};
-use crate::merge_tree::live_rows;
 use crate::merge_tree::parts::part::Part;
 use crate::merge_tree::parts::part_encoder::{EncodedPart, PartEncoder};
 use crate::merge_tree::parts::part_name::PartName;
 use crate::merge_tree::parts::part_writer::{UnwrittenPart, own_rows, write_encoded};
 use crate::merge_tree::projections::projection_builder::ProjectionBuilder;
+use crate::merge_tree::{MergeTree, live_rows};
 
 /// A row group ends at so many bytes in memory, however few its rows are.
 const GROUP_BYTES_MAX: usize = 256 << 20;

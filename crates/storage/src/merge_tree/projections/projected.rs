@@ -6,10 +6,9 @@ use squall_planner::{Expression, Projected, Projection as Bound, TableMetadata};
 use squall_types::Result;
 
 use super::projection::Projection;
-use crate::merge_tree::MergeTreeTable;
-use crate::merge_tree::PartSet;
 use crate::merge_tree::parts::part::Part;
 use crate::merge_tree::scans::pruning;
+use crate::merge_tree::{MergeTreeTable, PartSet};
 use crate::table::{ProjectionPart, TableHandle};
 
 impl MergeTreeTable {

@@ -19,12 +19,7 @@ use crate::column_mapping::ColumnDefaults;
 use crate::evaluate::evaluate;
 use crate::identity::{TableIdentity, TableName};
 use crate::key_binding::KeyBinding;
-use crate::merge_tree::MergeTree;
-use crate::merge_tree::PartDescription;
-use crate::merge_tree::PartSet;
-use crate::merge_tree::Surroundings;
 use crate::merge_tree::chunks::packing;
-use crate::merge_tree::key_types;
 use crate::merge_tree::merges::merge_control::MergeControl;
 use crate::merge_tree::merges::merge_rule::{MergeRule, computed, taken};
 use crate::merge_tree::order::sorting::{equal_runs, is_sortable, sorted_positions};
@@ -32,6 +27,7 @@ use crate::merge_tree::parts::part::Part;
 use crate::merge_tree::parts::part_schema::{PartSchema, PartSchemas};
 use crate::merge_tree::parts::table_directory::TableDirectory;
 use crate::merge_tree::settings::{MergeTreeSettings, ProjectionMode};
+use crate::merge_tree::{MergeTree, PartDescription, PartSet, Surroundings, key_types};
 use crate::table_record::TableRecord;
 
 /// A projection of a table.

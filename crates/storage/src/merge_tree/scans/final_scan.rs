@@ -15,10 +15,9 @@ use squall_types::gather::{concat_blocks, take};
 use squall_types::{Block, Column, Error, Result};
 
 use crate::evaluate::evaluate;
-use crate::merge_tree::MergeTree;
-use crate::merge_tree::MergeTreeTable;
 use crate::merge_tree::merges::merge_rule::{MergeFor, MergeRule, some_columns};
 use crate::merge_tree::order::sorting::sorted_positions;
+use crate::merge_tree::{MergeTree, MergeTreeTable};
 use crate::row_claims::RowClaims;
 use crate::table::{Claim, Morsel, ScanRequest, ScanSelection, Table, TableScan};
 

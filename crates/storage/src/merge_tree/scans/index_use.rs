@@ -12,10 +12,9 @@ use super::pruning::{
 };
 use crate::index_analysis::{IndexAnalysis, IndexStep, IndexStepKind};
 use crate::key_condition::{Field, KeyCondition, ValueRange};
-use crate::merge_tree::MergeTree;
-use crate::merge_tree::PartSet;
 use crate::merge_tree::parts::part::Part;
 use crate::merge_tree::skip_index::{IndexFilter, IndexPage, SkipIndex, Wanted};
+use crate::merge_tree::{MergeTree, PartSet};
 use crate::table::{SkipIndexSize, SkipIndexUse, names_of_indices};
 
 /// The analysis of a scan of parts with this predicate over the table's columns.

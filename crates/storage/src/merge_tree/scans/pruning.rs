@@ -14,11 +14,10 @@ use squall_types::{DataType, Error, ErrorCode, Result, Rows, Settings, Value};
 use super::key_search::{is_searchable, rows_within};
 use super::zone_map::ZoneMap;
 use crate::key_condition::{Field, Interval, KeyCondition, ValueRange};
-use crate::merge_tree::MergeTree;
-use crate::merge_tree::PartSet;
 use crate::merge_tree::changes::deleted_rows::Deletions;
 use crate::merge_tree::parts::part::Part;
 use crate::merge_tree::parts::partition;
+use crate::merge_tree::{MergeTree, PartSet};
 use crate::table::{ColumnBounds, ScanSelection};
 
 /// Rows of one row group that a scan reads, one after the other.

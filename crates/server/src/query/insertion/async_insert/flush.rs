@@ -14,11 +14,10 @@ use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
 use super::{Form, Waiting};
 use crate::process::QueryKind;
-use crate::query::Body;
-use crate::query::Query;
 use crate::query::insertion::insert;
 use crate::query::insertion::insert_sink::InsertSink;
 use crate::query::plan::cache::Parsed;
+use crate::query::{Body, Query};
 use crate::session::Session;
 
 /// Blocks are put together until they have so many rows or bytes: enough to be worth sending, few enough to be copied at once.
