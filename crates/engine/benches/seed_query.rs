@@ -117,6 +117,7 @@ fn plan(table: Arc<TableHandle>) -> Plan {
         bounds: Vec::new(),
         limit: None,
         hides_rows: false,
+        has_places: false,
         table,
     });
     let key = Expression::Column { position: 0, data_type: DataType::Int16 };

@@ -7,10 +7,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use squall_planner::fill::Fill;
 use squall_planner::{
-    Aggregate, AggregateCall, CommonRows, Expression, Join, JoinStrictness, Plan, RuntimeFilter, Scan, Window,
+    Aggregate, AggregateCall, CommonRows, Expression, Join, JoinStrictness, LateColumns, Plan, RuntimeFilter, Scan,
+    Window,
 };
 use squall_runtime::{ProfileEvent, ThreadPool};
-use squall_storage::{Insertion, PartMerge, ScanRequest, SkipIndexUse, Table, TableHandle, TableScan};
+use squall_storage::{
+    Insertion, PartMerge, PartNumbers, RowNumbers, ScanRequest, SkipIndexUse, Table, TableHandle, TableScan,
+};
 use squall_types::{DataType, Error, Result, Schema};
 
 use crate::aggregate::bounds::Bounds;
@@ -28,6 +31,7 @@ use crate::join::{
     BoundedScan, BucketJoining, Filling, Grace, JoinPaste, JoinProbe, JoinSink, JoinTable, KeyBound, KeyFilter,
     Matching, Unmatched, stored_right_side,
 };
+use crate::late_columns::LateReading;
 use crate::operator::{ArrayJoin, Distinct, Filter, FirstOfGroups, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
 use crate::output::{Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
@@ -321,6 +325,7 @@ impl Builder {
                 self.lower(input, wants_few)?
             }
             Plan::CommonRows(reading) => vec![self.common_rows(reading)?],
+            Plan::LateColumns(late) => vec![self.late_columns(late)?],
         })
     }
 
@@ -347,6 +352,26 @@ impl Builder {
         let reader = Reading::new(subplan.rows.clone(), Project::new(columns, reading.schema.clone()));
         let mut chain = Chain::new(self.units(reader), "ReadFromCommonBuffer", subplan.filled.clone());
         chain.is_sorted = subplan.is_sorted;
+        Ok(chain)
+    }
+
+    fn late_columns(&mut self, late: &LateColumns) -> Result<Chain> {
+        let chains = self.lower(&late.input, false)?;
+        let (collecting, collected) = self.collect(chains);
+        let fields = late.schema.fields.iter().skip(late.schema.len() - late.columns.len());
+        let request = ScanRequest {
+            columns: late.columns.clone(),
+            schema: Arc::new(Schema { fields: fields.cloned().collect() }),
+            predicate: None,
+            bounds: Vec::new(),
+            limit: None,
+            skip_indexes: SkipIndexUse::default(),
+            row_numbers: RowNumbers::None,
+        };
+        let table = TableHandle::of(&*late.table)?.0.clone();
+        let reading = LateReading::new(collecting, late.input.schema().clone(), table, request, late.schema.clone());
+        let mut chain = Chain::new(self.units(reading), "LazilyReadFromMergeTree", collected);
+        chain.is_sorted = true;
         Ok(chain)
     }
 
@@ -482,7 +507,7 @@ impl Builder {
             bounds: Vec::new(),
             limit: scan.limit,
             skip_indexes: SkipIndexUse::new(&self.context.settings),
-            row_numbers: false,
+            row_numbers: if scan.has_places { RowNumbers::Place(PartNumbers::default()) } else { RowNumbers::None },
         };
         let table = &TableHandle::of(&*scan.table)?.0;
         let settings = &self.context.settings;
@@ -580,7 +605,7 @@ impl Builder {
         };
         let kind = match (KeyKind::of(&key_types, bounds), self.context.settings.max_rows_to_group_by) {
             // A limit of groups needs a table that knows how many there are.
-            (KeyKind::Direct8 | KeyKind::Direct16 { .. }, 1..) => KeyKind::Packed8,
+            (KeyKind::Direct8 | KeyKind::Direct16 { .. }, 1..) => KeyKind::Packed4,
             (kind, _) => kind,
         };
         let calls = aggregate.aggregates.clone();
@@ -664,7 +689,7 @@ fn limit_input(plan: &Plan) -> Option<&Plan> {
 /// What the sort that gives a plan's order sorts; the plan itself where there is none.
 fn sort_input(plan: &Plan) -> &Plan {
     let mut step = plan;
-    while let Plan::Project { input, .. } = step {
+    while let Plan::Project { input, .. } | Plan::LateColumns(LateColumns { input, .. }) = step {
         step = input;
     }
     match step {

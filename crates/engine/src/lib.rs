@@ -10,6 +10,7 @@ mod execution;
 mod fill;
 mod insert;
 mod join;
+mod late_columns;
 #[cfg(all(test, feature = "model"))]
 mod model;
 mod operator;

@@ -132,6 +132,7 @@ fn scan(table: Arc<TableHandle>, predicate: Option<Expression>) -> Plan {
         limit: None,
         table,
         hides_rows: false,
+        has_places: false,
     })
 }
 

@@ -72,6 +72,14 @@ pub trait Accumulator: Send + Any {
     /// The function's own, for values that it refuses.
     fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()>;
 
+    /// Makes room for so many groups in all, where that saves growing again and again.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    fn reserve_groups(&mut self, _groups: usize) -> Result<()> {
+        Ok(())
+    }
+
     /// Adds so many rows to the only group, each the one row that the arguments have, where that takes less than adding them one by one;
     /// whether it did.
     ///

@@ -156,6 +156,10 @@ pub trait TableMetadata: Send + Sync + Debug {
     fn virtual_columns(&self) -> usize {
         0
     }
+    /// Whether a scan can tell of each row where it is, so that more of its columns can be read later.
+    fn has_row_places(&self) -> bool {
+        false
+    }
     /// The projections that some of the rows are kept in, too.
     fn projections(&self) -> Vec<Arc<Projection>> {
         Vec::new()

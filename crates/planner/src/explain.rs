@@ -83,6 +83,7 @@ fn name(plan: &Plan) -> String {
                 database => format!("ReadFrom{engine} ({database}.{})", table.name()),
             }
         }
+        Plan::LateColumns(late) => format!("LazilyReadFromMergeTree ({}.{})", late.table.database(), late.table.name()),
         Plan::Values { schema, blocks } if schema.is_empty() && !blocks.is_empty() => "ReadFromSystemOne".to_owned(),
         Plan::Values { blocks, .. } if blocks.is_empty() => "ReadNothing".to_owned(),
         Plan::Values { .. } => "ReadFromPreparedSource".to_owned(),
@@ -216,6 +217,10 @@ fn details(plan: &Plan) -> Vec<String> {
                 details.push(format!("Interpolate: {}", columns.collect::<Vec<_>>().join(", ")));
             }
             details
+        }
+        Plan::LateColumns(late) => {
+            let names = late.schema.names().skip(late.schema.len() - late.columns.len());
+            vec![format!("Columns: {}", names.collect::<Vec<_>>().join(", "))]
         }
         Plan::CommonSubplan { number, .. } => vec![format!("Buffer {number}: the rows of the first step below")],
         Plan::CommonRows(reading) => {

@@ -17,6 +17,7 @@ pub mod expression;
 pub mod fill;
 mod function_table;
 pub mod insert;
+mod late_columns;
 pub mod load;
 mod materialized_view;
 pub mod plan;
@@ -52,14 +53,15 @@ pub use explicit::make_explicit;
 pub use expression::{Expression, Lambda};
 pub use function_table::parse_table_function;
 pub use insert::{InsertPlan, insert_columns, plan_defaults, plan_insert};
+pub use late_columns::{may_read_late, read_late};
 pub use load::{ContextReader, SourceReader, load};
 pub use materialized_view::{
     MaterializedView, ViewPlan, altered_refresh, altered_view, plan_materialized_view, plan_view_rows, view_target,
 };
 pub use plan::{
     Aggregate, AggregateCall, CommonRows, FrameBound, FrameUnit, GroupLimit, Inequality, Join, JoinKey, JoinKind,
-    JoinStrictness, KeyBound, KeySets, Nearest, Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction,
-    WindowFrame,
+    JoinStrictness, KeyBound, KeySets, LateColumns, Nearest, Plan, Scan, SortKey, Window, WindowCall,
+    WindowCallFunction, WindowFrame,
 };
 pub use projection::{Projected, Projection, ProjectionAggregate, plan_projection};
 pub use projection_choice::{may_read_projections, use_projections};

@@ -406,6 +406,7 @@ pub(crate) fn target_source(
         limit: None,
         bounds: Vec::new(),
         hides_rows: false,
+        has_places: false,
     });
     let plan = project(scan, expressions, view.columns().iter().map(|column| column.name.clone()));
     Ok(Source::plan(plan).named(Some(view.database()), Some(view.name())))

@@ -114,6 +114,21 @@ pub enum Plan {
     },
     /// Rows that are computed once.
     CommonRows(CommonRows),
+    /// Few rows of a table, and the columns of theirs that no step below reads.
+    LateColumns(LateColumns),
+}
+
+/// Columns of a table that are read for few of its rows, once these are known.
+#[derive(Clone, Debug)]
+pub struct LateColumns {
+    /// Where the rows come from. The last column tells where each is in the table ([`Scan::has_places`]).
+    pub input: Box<Plan>,
+    /// The table.
+    pub table: Arc<dyn TableMetadata>,
+    /// Positions of the table's columns that are read.
+    pub columns: Vec<usize>,
+    /// The input's columns but for the last one, then those that are read.
+    pub schema: Arc<Schema>,
 }
 
 /// A reading of the rows of a [`Plan::CommonSubplan`] around it.
@@ -310,6 +325,8 @@ pub struct Scan {
     /// Whether `predicate` hides rows from the query (a row policy): nothing of the query that could tell of hidden rows, by failing, may be
     /// tested with it.
     pub hides_rows: bool,
+    /// Whether one more column comes last, which tells where each row is in the table.
+    pub has_places: bool,
 }
 
 /// A column of a table that equals a key of a join above it, in every row that matters.
@@ -567,6 +584,7 @@ impl Plan {
                     && left.limit == right.limit
                     && left.bounds == right.bounds
                     && left.hides_rows == right.hides_rows
+                    && left.has_places == right.has_places
             }
             (Self::Filter { predicate: left, .. }, Self::Filter { predicate: right, .. }) => left.same(right),
             (Self::Project { expressions: left, .. }, Self::Project { expressions: right, .. }) => {
@@ -638,6 +656,7 @@ impl Plan {
             Self::Aggregate(aggregate) => visit(&mut aggregate.input),
             Self::Window(window) => visit(&mut window.input),
             Self::Fill(fill) => visit(&mut fill.input),
+            Self::LateColumns(late) => visit(&mut late.input),
             Self::Filter { input, .. }
             | Self::Project { input, .. }
             | Self::Sort { input, .. }
@@ -655,6 +674,7 @@ impl Plan {
             | Self::Distinct { .. }
             | Self::Union { .. }
             | Self::CommonSubplan { .. }
+            | Self::LateColumns(_)
             | Self::CommonRows(_) => {}
             Self::Fill(fill) => fill.interpolated.iter().for_each(|(_, expression)| visit(expression)),
             Self::Scan(scan) => scan.predicate.iter().for_each(visit),
@@ -691,6 +711,7 @@ impl Plan {
             Self::Aggregate(aggregate) => ([Some(&*aggregate.input), None], &[]),
             Self::Window(window) => ([Some(&*window.input), None], &[]),
             Self::Fill(fill) => ([Some(&*fill.input), None], &[]),
+            Self::LateColumns(late) => ([Some(&*late.input), None], &[]),
             Self::Filter { input, .. }
             | Self::Project { input, .. }
             | Self::Sort { input, .. }
@@ -738,6 +759,7 @@ impl Plan {
             Self::Fill(fill) => fill.input.schema(),
             Self::Join(join) => &join.schema,
             Self::CommonRows(reading) => &reading.schema,
+            Self::LateColumns(late) => &late.schema,
             Self::Values { schema, .. }
             | Self::Project { schema, .. }
             | Self::Union { schema, .. }

@@ -140,7 +140,8 @@ impl Choice<'_> {
             let bounds =
                 scan.bounds.iter().filter_map(|bound| Some(KeyBound { column: position(&bound.column)?, ..*bound }));
             let (bounds, schema, predicate) = (bounds.collect(), scan.schema.clone(), Some(predicate.clone()));
-            let of_rows = Scan { table: rows, columns, schema, predicate, bounds, limit, hides_rows };
+            let of_rows =
+                Scan { table: rows, columns, schema, predicate, bounds, limit, hides_rows, has_places: false };
             let of_rest = rest.map(|table| Scan { table, ..scan.clone() });
             let is_less = |marks: &u64| *marks < own || self.is_forced && *marks == own;
             let Some(marks) = marks_of_both(&of_rows, of_rest.as_ref())?.filter(is_less) else { continue };
@@ -292,6 +293,7 @@ impl<'a> Cover<'a> {
             bounds: Vec::new(),
             limit: None,
             hides_rows: false,
+            has_places: false,
         }
     }
 

@@ -19,7 +19,7 @@ use crate::key_index::{KeyForm, KeyIndex, Keys, NO_ROW};
 use crate::memory::scan_blocks;
 use crate::merge_tree::MergeTree;
 use crate::table::{
-    Claim, InsertLimits, InsertWriter, Insertion, PartWork, ScanRequest, SkipIndexUse, Table, TableScan,
+    Claim, InsertLimits, InsertWriter, Insertion, PartWork, RowNumbers, ScanRequest, SkipIndexUse, Table, TableScan,
 };
 
 /// The index is built when this share of the rows is new; fewer new rows wait for whoever looks.
@@ -335,7 +335,7 @@ pub(crate) fn read_all(table: &dyn Table, identity: &TableIdentity) -> Result<Ve
         bounds: Vec::new(),
         limit: None,
         skip_indexes: SkipIndexUse::default(),
-        row_numbers: false,
+        row_numbers: RowNumbers::None,
     })?;
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut blocks = Vec::new();

@@ -56,7 +56,7 @@ pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
 pub use merge_tree::{
     BackgroundTurn, Candidate, DetachedPart, Expiring, ForeignRows, MergeHold, MergeLimits, MergeProgress, MergeType,
-    MergeablePart, PartSelection, PartSource, PreparedParts, implicit_indices, merge_tree_settings,
+    MergeablePart, PartNumbers, PartSelection, PartSource, PreparedParts, implicit_indices, merge_tree_settings,
     select as select_merge, select_due, select_expired,
 };
 pub use mutation::{MutationFence, MutationOrder, MutationStep, StoredMutation};
@@ -65,8 +65,8 @@ pub use part_event::{NotePart, PartEvent, PartEventKind};
 pub use session_catalog::SessionCatalog;
 pub use table::{
     Claim, ColumnBounds, InsertLimits, InsertPlace, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge,
-    PartTtl, PartTtlKind, PartWork, ProjectionPart, ScanRequest, ScanSelection, SkipIndexSize, SkipIndexUse, Table,
-    TableHandle, TableScan, commit_together,
+    PartTtl, PartTtlKind, PartWork, ProjectionPart, RowNumbers, ScanRequest, ScanSelection, SkipIndexSize,
+    SkipIndexUse, Table, TableHandle, TableScan, commit_together,
 };
 pub use value_ends::ValueEnds;
 pub use view::{inserted_rows, system_view};

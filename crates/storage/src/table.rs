@@ -21,7 +21,7 @@ use crate::identity::TableName;
 use crate::index_analysis::IndexAnalysis;
 use crate::insert_id::InsertId;
 use crate::join_table::JoinTable;
-use crate::merge_tree::{MergeProgress, MergeType, PreparedParts};
+use crate::merge_tree::{MergeProgress, MergeType, PartNumbers, PreparedParts};
 
 /// A table at one moment. What a query found when it was planned stays as it was until the query's end, whatever is inserted,
 /// merged or dropped meanwhile.
@@ -31,6 +31,15 @@ pub trait Table: TableMetadata {
     /// # Errors
     /// Where the table cannot be read.
     fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>>;
+
+    /// Begins to read single rows. `places` are what a scan of the same table gave for them ([`RowNumbers::Place`]), in ascending order, as the rows
+    /// come. The request's columns are read; nothing else of it counts.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` where there are no such rows.
+    fn rows_at(&self, _request: &ScanRequest, _places: &[u64]) -> Result<Arc<dyn TableScan>> {
+        Err(Error::logical("rows of a table that does not tell where they are"))
+    }
 
     /// Checks that a scan will look only where its condition can be true, as `force_primary_key` and `force_index_by_date` ask.
     ///
@@ -283,8 +292,20 @@ pub struct ScanRequest {
     pub limit: Option<u64>,
     /// Which skip indexes are asked.
     pub skip_indexes: SkipIndexUse,
-    /// Whether blocks end with one more column, which the schema has too: the rows' numbers within their parts, as `UInt64`.
-    pub row_numbers: bool,
+    /// Whether blocks end with one more column, which the schema has too.
+    pub row_numbers: RowNumbers,
+}
+
+/// What the last column of a scan's blocks tells of each row, as `UInt64`.
+#[derive(Clone, Debug, Default)]
+pub enum RowNumbers {
+    /// There is no such column.
+    #[default]
+    None,
+    /// The row's number within its part.
+    WithinPart,
+    /// Where [`Table::rows_at`] finds the row, in the order of the scan. Of tables that [have](TableMetadata::has_row_places) such places.
+    Place(PartNumbers),
 }
 
 /// Between which values rows that matter have a column.
@@ -544,6 +565,9 @@ impl TableMetadata for TableHandle {
     }
     fn virtual_columns(&self) -> usize {
         self.0.virtual_columns()
+    }
+    fn has_row_places(&self) -> bool {
+        self.0.has_row_places()
     }
     fn sampling_key(&self) -> Option<&Arc<str>> {
         self.0.sampling_key()

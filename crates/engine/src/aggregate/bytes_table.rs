@@ -20,9 +20,11 @@ use super::lookup_keys::LookupKeys;
 use super::row_key::{EncodedRows, RowFormat};
 use super::short_key::ShortKey;
 use super::slots::{Slot, Slots};
-use crate::sort::keys::encode_keys;
+use crate::sort::keys::{KeyRows, encode_keys};
 
-/// How many rows ahead what a lookup reads is prefetched: a slot, where its key lies, and after as many rows each the next of these.
+/// Rows of which all that lookups read is prefetched before any of them is looked up.
+const LOOKUPS_AT_ONCE: usize = 64;
+/// How many groups ahead keys are prefetched.
 const PREFETCH_AHEAD: usize = 8;
 
 #[derive(Clone, Copy, Default)]
@@ -157,34 +159,24 @@ impl BytesTable {
         grow(&mut self.keys.ends, more)
     }
 
-    /// Brings near what the lookups of the rows after this one will read, as far as can be told before they are made.
-    #[inline]
-    fn prefetch_row(&self, rows: &LookupKeys, row: usize) {
-        let far = row + 3 * PREFETCH_AHEAD;
-        if let (Some(hash), Some(key)) = (rows.hashes.get(far), rows.short.get(far)) {
-            match key.is_long() {
-                true if self.slots.are_far() => self.slots.prefetch(*hash),
-                false if self.short_slots.are_far() => self.short_slots.prefetch(*hash),
-                _ => {}
-            }
+    /// Brings near what the lookups of rows will read, as far as can be told before they are made.
+    fn prefetch_rows(&self, hashes: &[u64], short: &[ShortKey]) {
+        let rows = || hashes.iter().zip(short);
+        if self.short_slots.are_far() {
+            rows().filter(|(_, key)| !key.is_long()).for_each(|(hash, _)| self.short_slots.prefetch(*hash));
         }
         if !self.slots.are_far() {
             return;
         }
-        let candidate = |ahead: usize| {
-            let hash = *rows.hashes.get(row + ahead)?;
-            if !rows.short[row + ahead].is_long() {
-                return None;
-            }
-            let slot = self.slots.first(hash);
-            if slot.tag == tag_of(hash) { (slot.group as usize).checked_sub(1) } else { None }
+        let long = || rows().filter(|(_, key)| key.is_long()).map(|(hash, _)| *hash);
+        long().for_each(|hash| self.slots.prefetch(hash));
+        let candidates = || {
+            let slots = long().map(|hash| (hash, self.slots.first(hash)));
+            let slots = slots.filter(|(hash, slot)| slot.tag == tag_of(*hash) && !slot.is_free());
+            slots.map(|(_, slot)| slot.group as usize - 1)
         };
-        if let Some(group) = candidate(2 * PREFETCH_AHEAD) {
-            self.keys.prefetch_end(group);
-        }
-        if let Some(group) = candidate(PREFETCH_AHEAD) {
-            self.keys.prefetch_bytes(group);
-        }
+        candidates().for_each(|group| self.keys.prefetch_end(group));
+        candidates().for_each(|group| self.keys.prefetch_bytes(group));
     }
 
     /// Makes every row a group.
@@ -234,7 +226,10 @@ impl BytesTable {
         ids.clear();
         ids.reserve(rows.hashes.len());
         for (row, (hash, short)) in rows.hashes.iter().zip(&rows.short).enumerate() {
-            self.prefetch_row(rows, row);
+            if row % LOOKUPS_AT_ONCE == 0 {
+                let some = row..rows.hashes.len().min(row + LOOKUPS_AT_ONCE);
+                self.prefetch_rows(&rows.hashes[some.clone()], &rows.short[some]);
+            }
             let group = if short.is_long() {
                 let known = &self.hashes;
                 self.slots.make_room(*hash, |slot| known[slot.group as usize - 1])?;
@@ -335,15 +330,28 @@ impl BytesTable {
 
     /// The groups of rows, each looked up by its keys.
     fn look_up(&mut self, keys: &[Column], rows: usize, ids: &mut Vec<u32>) -> Result<()> {
-        let mut known = std::mem::take(&mut self.rows);
         let mut new_rows = Vec::new();
+        self.with_keys(keys, rows, |table, known, bytes| {
+            table.find_or_insert(known, |row| bytes.of(row, known), ids, &mut new_rows)
+        })?;
+        self.keep_columns(keys, new_rows)
+    }
+
+    /// Has something done with the rows' keys as bytes.
+    fn with_keys(
+        &mut self,
+        keys: &[Column],
+        rows: usize,
+        then: impl FnOnce(&mut Self, &LookupKeys, KeyBytes<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut known = std::mem::take(&mut self.rows);
         match self.form.clone() {
             Form::String => {
                 let key = keys.first().ok_or_else(|| Error::logical("a string table without a key"))?;
                 let strings =
                     key.array().as_binary_opt::<i32>().ok_or_else(|| Error::logical("a key that is no string"))?;
                 known.read_strings(strings);
-                self.find_or_insert(&known, |row| strings.value(row), ids, &mut new_rows)?;
+                then(self, &known, KeyBytes::Strings(strings))?;
             }
             Form::Rows(format) => {
                 let mut encoded = std::mem::take(&mut self.encoded);
@@ -352,7 +360,7 @@ impl BytesTable {
                     self.are_long = true;
                     format.encode(keys, rows, &mut encoded)?;
                     known.read(rows, |row| encoded.row(row));
-                    self.find_or_insert(&known, |row| encoded.row(row), ids, &mut new_rows)?;
+                    then(self, &known, KeyBytes::Rows(&encoded))?;
                 } else {
                     let rows_with_long = known.place_long();
                     if long > 0 {
@@ -360,8 +368,7 @@ impl BytesTable {
                         format.encode(&keys, long, &mut encoded)?;
                     }
                     known.hash(|_, key| encoded.row(key.place()));
-                    let key = |row: usize| encoded.row(known.short[row].place());
-                    self.find_or_insert(&known, key, ids, &mut new_rows)?;
+                    then(self, &known, KeyBytes::LongRows(&encoded))?;
                 }
                 self.encoded = encoded;
             }
@@ -371,12 +378,36 @@ impl BytesTable {
                 let order: Vec<SortKey> = keys.iter().enumerate().map(ascending).collect();
                 let encoded = encode_keys(&order, &block)?;
                 known.read(rows, |row| encoded.key(row));
-                self.find_or_insert(&known, |row| encoded.key(row), ids, &mut new_rows)?;
+                then(self, &known, KeyBytes::Sorted(&encoded))?;
             }
         }
-        self.keep_columns(keys, new_rows)?;
         self.rows = known;
         Ok(())
+    }
+}
+
+/// The bytes of rows' keys.
+#[derive(Clone, Copy)]
+enum KeyBytes<'a> {
+    Strings(&'a BinaryArray),
+    /// Of all rows.
+    Rows(&'a EncodedRows),
+    /// Of those alone that have no short key.
+    LongRows(&'a EncodedRows),
+    /// Encoded as sort keys.
+    Sorted(&'a KeyRows),
+}
+
+impl<'a> KeyBytes<'a> {
+    /// Those of a row that has no short key.
+    #[inline]
+    fn of(self, row: usize, known: &LookupKeys) -> &'a [u8] {
+        match self {
+            Self::Strings(strings) => strings.value(row),
+            Self::Rows(encoded) => encoded.row(row),
+            Self::LongRows(encoded) => encoded.row(known.short[row].place()),
+            Self::Sorted(encoded) => encoded.key(row),
+        }
     }
 }
 
@@ -410,9 +441,51 @@ impl KeyTable for BytesTable {
         true
     }
 
-    fn can_be_cut(&self) -> bool {
-        // Of columns that are kept a list has no bytes.
-        !matches!(self.form, Form::Columns(_))
+    fn has_hashes(&self) -> bool {
+        true
+    }
+
+    fn keep(&mut self, keys: &[Column], rows: usize, hashes: &mut Vec<u64>) -> Result<Vec<Column>> {
+        let mut kept = Vec::new();
+        let form = self.form.clone();
+        self.with_keys(keys, rows, |_, known, bytes| {
+            hashes.extend_from_slice(&known.hashes);
+            kept = match form {
+                Form::String => vec![known.hash_column(), keys[0].clone()],
+                Form::Rows(_) => known.columns(|row| bytes.of(row, known))?,
+                Form::Columns(_) => keys.to_vec(),
+            };
+            Ok(())
+        })?;
+        Ok(kept)
+    }
+
+    fn kept_group_ids<'a>(
+        &mut self,
+        kept: &'a [Column],
+        rows: usize,
+        scratch: &'a mut Vec<u32>,
+    ) -> Result<GroupIds<'a>> {
+        let mut known = std::mem::take(&mut self.rows);
+        let mut new_rows = Vec::new();
+        match (&self.form, kept) {
+            (Form::String, [hashes, strings]) => {
+                let strings = strings.as_binary()?;
+                known.read_hashed_strings(hashes, strings)?;
+                self.find_or_insert(&known, |row| strings.value(row), scratch, &mut new_rows)?;
+            }
+            (Form::Rows(_), [columns @ .., long]) => {
+                let long = long.as_binary()?;
+                known.read_columns(columns)?;
+                self.find_or_insert(&known, |row| long.value(row), scratch, &mut new_rows)?;
+            }
+            _ => {
+                self.rows = known;
+                return self.group_ids(kept, rows, scratch);
+            }
+        }
+        self.rows = known;
+        Ok(GroupIds::Each(scratch))
     }
 
     fn room(&self) -> usize {
@@ -561,6 +634,9 @@ mod tests {
     fn groups_that_cannot_be_numbered_are_an_error() {
         let error = BytesTable::of_strings().reserve((1 << 31) + 1).unwrap_err();
         assert_eq!(error.code, ErrorCode::TOO_MANY_ROWS);
-        assert_eq!(FixedTable::<u64>::new(&[DataType::UInt64]).reserve(usize::MAX / 4).unwrap_err().code, error.code);
+        assert_eq!(
+            FixedTable::<u64, 2>::new(&[DataType::UInt64]).reserve(usize::MAX / 4).unwrap_err().code,
+            error.code
+        );
     }
 }

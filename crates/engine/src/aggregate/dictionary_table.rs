@@ -25,7 +25,7 @@ impl DictionaryTable {
         let plain = [data_type.remove_low_cardinality().clone()];
         // Values come one by one, so that a direct table's sparseness would gain nothing.
         let values = match KeyKind::of(&plain, Bounds::default()) {
-            KeyKind::Direct8 | KeyKind::Direct16 { .. } => KeyKind::Packed8,
+            KeyKind::Direct8 | KeyKind::Direct16 { .. } => KeyKind::Packed4,
             kind => kind,
         };
         Self::of_values(data_type.clone(), values.table(&plain))

@@ -1,4 +1,4 @@
-//! A hash table of keys packed into one integer of 64 or 128 bits. Open addressing with linear probing; a slot holds the key and
+//! A hash table of keys packed into one integer of up to 128 bits. Open addressing with linear probing; a slot holds the key and
 //! the group's number, so that a lookup costs one cache miss, which is prefetched.
 
 use std::fmt::Debug;
@@ -18,8 +18,8 @@ use squall_types::{Column, DataType, Error, Physical, Result, grow};
 use super::key_table::{KeyTable, NO_GROUP, downcast_table, partition_of};
 use super::slots::{Slot, Slots};
 
-/// How many rows ahead a slot is prefetched.
-const PREFETCH_AHEAD: usize = 16;
+/// Rows whose slots are prefetched before any of them is looked up.
+const LOOKUPS_AT_ONCE: usize = 128;
 
 /// Bytes that a value of this type takes in a packed key, with one for NULL where it may be; `None` where it cannot be packed.
 pub(crate) fn packed_width(data_type: &DataType) -> Option<usize> {
@@ -33,14 +33,20 @@ pub(crate) fn packed_width(data_type: &DataType) -> Option<usize> {
     }
 }
 
-/// An integer that holds packed keys.
+/// An integer that keys are packed into.
 pub(crate) trait Packed: Copy + Eq + Debug + Send + Sync + Default + 'static {
-    /// The key's low bytes as 128 bits.
+    /// The low bytes of 128 bits.
     fn from_u128(value: u128) -> Self;
     /// The key as 128 bits.
     fn to_u128(self) -> u128;
     /// A hash whose low and high bits both depend on every bit of the key.
     fn hash(self) -> u64;
+    /// Or's values of at most 64 bits in, so many bits from the lowest.
+    fn or_in(packed: &mut [Self], values: impl Iterator<Item = u64>, shift: u32);
+    /// Keys as columns, for whoever moves rows.
+    fn columns(packed: &[Self]) -> Vec<Column>;
+    /// Takes keys out of such columns.
+    fn read(columns: &[Column], packed: &mut Vec<Self>) -> Result<()>;
 }
 
 impl Packed for u64 {
@@ -53,6 +59,19 @@ impl Packed for u64 {
     #[inline]
     fn hash(self) -> u64 {
         hash_packed(self)
+    }
+    #[inline]
+    fn or_in(packed: &mut [Self], values: impl Iterator<Item = u64>, shift: u32) {
+        packed.iter_mut().zip(values).for_each(|(packed, value)| *packed |= value << shift);
+    }
+    fn columns(packed: &[Self]) -> Vec<Column> {
+        vec![Column::from_primitive::<UInt64Type>(DataType::UInt64, packed.to_vec())]
+    }
+    fn read(columns: &[Column], packed: &mut Vec<Self>) -> Result<()> {
+        let [keys] = columns else { return Err(Error::logical("keys that are not packed")) };
+        packed.clear();
+        packed.extend_from_slice(keys.as_primitive::<UInt64Type>()?.values());
+        Ok(())
     }
 }
 
@@ -67,26 +86,64 @@ impl Packed for u128 {
     fn hash(self) -> u64 {
         hash_packed_wide(self)
     }
+    #[inline]
+    fn or_in(packed: &mut [Self], values: impl Iterator<Item = u64>, shift: u32) {
+        let both = packed.iter_mut().zip(values);
+        // Shifts of 128 bits by any number take several steps; most values lie in one half.
+        match shift {
+            0 => both.for_each(|(packed, value)| *packed |= Self::from(value)),
+            64.. => both.for_each(|(packed, value)| *packed |= Self::from(value << (shift - 64)) << 64),
+            _ => both.for_each(|(packed, value)| *packed |= Self::from(value) << shift),
+        }
+    }
+    fn columns(packed: &[Self]) -> Vec<Column> {
+        let half = |shift: u32| packed.iter().map(|key| (key >> shift) as u64).collect();
+        [0, 64].map(|shift| Column::from_primitive::<UInt64Type>(DataType::UInt64, half(shift))).into()
+    }
+    fn read(columns: &[Column], packed: &mut Vec<Self>) -> Result<()> {
+        let [low, high] = columns else { return Err(Error::logical("keys that are not packed")) };
+        let (low, high) = (low.as_primitive::<UInt64Type>()?.values(), high.as_primitive::<UInt64Type>()?.values());
+        packed.clear();
+        packed.extend(low.iter().zip(high).map(|(low, high)| Self::from(*low) | Self::from(*high) << 64));
+        Ok(())
+    }
 }
 
-#[derive(Clone, Copy, Default)]
-struct KeySlot<K> {
-    key: K,
+/// The low words of a key, the lowest first: as many as its values take.
+fn words<K: Packed, const WORDS: usize>(key: K) -> [u32; WORDS] {
+    std::array::from_fn(|at| (key.to_u128() >> (32 * at)) as u32)
+}
+
+/// The key of words.
+fn key_of<K: Packed, const WORDS: usize>(words: &[u32; WORDS]) -> K {
+    K::from_u128((0..).zip(words).fold(0, |key, (at, word)| key | u128::from(*word) << (32 * at)))
+}
+
+/// A key in as many words as it takes, and its group. Words, since integers of 64 and 128 bits would be padded.
+#[derive(Clone, Copy)]
+struct KeySlot<const WORDS: usize> {
+    key: [u32; WORDS],
     /// The group's number plus one; 0 is an empty slot.
     group: u32,
 }
 
-impl<K: Packed> Slot for KeySlot<K> {
+impl<const WORDS: usize> Default for KeySlot<WORDS> {
+    fn default() -> Self {
+        Self { key: [0; WORDS], group: 0 }
+    }
+}
+
+impl<const WORDS: usize> Slot for KeySlot<WORDS> {
     fn is_free(&self) -> bool {
         self.group == 0
     }
 }
 
-/// Groups by packed keys.
-pub(crate) struct FixedTable<K> {
+/// Groups by keys that are packed into integers, of which so many words count.
+pub(crate) struct FixedTable<K, const WORDS: usize> {
     types: Arc<[DataType]>,
-    slots: Slots<KeySlot<K>>,
-    keys: Vec<K>,
+    slots: Slots<KeySlot<WORDS>>,
+    keys: Vec<[u32; WORDS]>,
     packed: Vec<K>,
     /// Rows are groups, and there are no slots.
     is_list: bool,
@@ -94,7 +151,7 @@ pub(crate) struct FixedTable<K> {
     is_closed: bool,
 }
 
-impl<K: Packed> FixedTable<K> {
+impl<K: Packed, const WORDS: usize> FixedTable<K, WORDS> {
     pub(crate) fn new(types: &[DataType]) -> Self {
         Self {
             types: types.into(),
@@ -112,7 +169,7 @@ impl<K: Packed> FixedTable<K> {
             return Ok(());
         }
         let slots = self.keys.iter().enumerate().map(|(group, key)| KeySlot { key: *key, group: group as u32 + 1 });
-        self.slots.reserve(groups, slots, |slot| slot.key.hash())?;
+        self.slots.reserve(groups, slots, |slot| key_of::<K, WORDS>(&slot.key).hash())?;
         let more = groups.saturating_sub(self.keys.len());
         grow(&mut self.keys, more)
     }
@@ -123,41 +180,72 @@ impl<K: Packed> FixedTable<K> {
             self.reserve(self.keys.len() + 1)?;
         }
         ids.clear();
-        ids.reserve(keys.len());
-        for (row, key) in keys.iter().enumerate() {
-            let hash = key.hash();
-            self.slots.make_room(hash, |slot| slot.key.hash())?;
-            if let Some(ahead) = keys.get(row + PREFETCH_AHEAD) {
-                self.slots.prefetch(ahead.hash());
+        ids.resize(keys.len(), NO_GROUP);
+        let mut hashes = [0; LOOKUPS_AT_ONCE];
+        for (keys, ids) in keys.chunks(LOOKUPS_AT_ONCE).zip(ids.chunks_mut(LOOKUPS_AT_ONCE)) {
+            let hashes = &mut hashes[..keys.len()];
+            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = key.hash());
+            if self.slots.are_far() {
+                hashes.iter().for_each(|hash| self.slots.prefetch(*hash));
             }
-            let group = match self.slots.find(hash, |slot| slot.key == *key) {
-                Ok(slot) => slot.group,
-                Err(_) if self.is_closed => {
-                    ids.push(NO_GROUP);
-                    continue;
-                }
+            match self.is_closed {
+                true => self.find_some(keys, hashes, ids),
+                false => self.find_or_insert_some(keys, hashes, ids)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn find_some(&self, keys: &[K], hashes: &[u64], ids: &mut [u32]) {
+        for ((key, hash), id) in keys.iter().zip(hashes).zip(ids) {
+            let key = words(*key);
+            if let Ok(slot) = self.slots.find(*hash, |slot| slot.key == key) {
+                *id = slot.group - 1;
+            }
+        }
+    }
+
+    fn find_or_insert_some(&mut self, keys: &[K], hashes: &[u64], ids: &mut [u32]) -> Result<()> {
+        let rows = keys.iter().zip(hashes).zip(ids);
+        grow(&mut self.keys, keys.len())?;
+        if let Some(mut slots) = self.slots.whole(keys.len()) {
+            for ((key, hash), id) in rows {
+                let key = words(*key);
+                *id = match slots.find(*hash, |slot| slot.key == key) {
+                    Ok(slot) => slot.group - 1,
+                    Err(place) => {
+                        self.keys.push(key);
+                        slots.take(place, KeySlot { key, group: self.keys.len() as u32 });
+                        self.keys.len() as u32 - 1
+                    }
+                };
+            }
+            return Ok(());
+        }
+        for ((key, hash), id) in rows {
+            let key = words(*key);
+            self.slots.make_room(*hash, |slot| key_of::<K, WORDS>(&slot.key).hash())?;
+            *id = match self.slots.find(*hash, |slot| slot.key == key) {
+                Ok(slot) => slot.group - 1,
                 Err(place) => {
-                    grow(&mut self.keys, 1)?;
-                    self.keys.push(*key);
-                    let group = self.keys.len() as u32;
-                    self.slots.take(hash, place, KeySlot { key: *key, group });
-                    group
+                    self.keys.push(key);
+                    self.slots.take(*hash, place, KeySlot { key, group: self.keys.len() as u32 });
+                    self.keys.len() as u32 - 1
                 }
             };
-            ids.push(group - 1);
         }
         Ok(())
     }
 }
 
-impl<K: Packed> KeyTable for FixedTable<K> {
+impl<K: Packed, const WORDS: usize> KeyTable for FixedTable<K, WORDS> {
     fn group_ids<'a>(&mut self, keys: &'a [Column], rows: usize, scratch: &'a mut Vec<u32>) -> Result<GroupIds<'a>> {
         let mut packed = std::mem::take(&mut self.packed);
         pack(keys, rows, &mut packed)?;
         if self.is_list {
             let first = self.keys.len() as u32;
             grow(&mut self.keys, rows)?;
-            self.keys.extend_from_slice(&packed);
+            self.keys.extend(packed.iter().map(|key| words::<K, WORDS>(*key)));
             scratch.clear();
             scratch.extend(first..self.keys.len() as u32);
         } else {
@@ -181,8 +269,27 @@ impl<K: Packed> KeyTable for FixedTable<K> {
         true
     }
 
-    fn can_be_cut(&self) -> bool {
+    fn has_hashes(&self) -> bool {
         true
+    }
+
+    fn keep(&mut self, keys: &[Column], rows: usize, hashes: &mut Vec<u64>) -> Result<Vec<Column>> {
+        pack(keys, rows, &mut self.packed)?;
+        hashes.extend(self.packed.iter().map(|key| key.hash()));
+        Ok(K::columns(&self.packed))
+    }
+
+    fn kept_group_ids<'a>(
+        &mut self,
+        kept: &'a [Column],
+        _rows: usize,
+        scratch: &'a mut Vec<u32>,
+    ) -> Result<GroupIds<'a>> {
+        let mut packed = std::mem::take(&mut self.packed);
+        K::read(kept, &mut packed)?;
+        self.find_or_insert(&packed, scratch)?;
+        self.packed = packed;
+        Ok(GroupIds::Each(scratch))
     }
 
     fn room(&self) -> usize {
@@ -192,19 +299,24 @@ impl<K: Packed> KeyTable for FixedTable<K> {
     fn partition(&self, groups: Range<usize>, lists: &mut [Vec<u32>]) {
         let partitions = lists.len();
         for (key, group) in self.keys[groups.clone()].iter().zip(groups) {
-            lists[partition_of(key.hash(), partitions)].push(group as u32);
+            lists[partition_of(key_of::<K, WORDS>(key).hash(), partitions)].push(group as u32);
         }
     }
 
     fn part(&self, groups: &[u32]) -> Result<Box<dyn KeyTable>> {
-        reserve(groups.len() * size_of::<K>())?;
+        reserve(groups.len() * size_of::<[u32; WORDS]>())?;
         let keys = groups.iter().map(|group| self.keys[*group as usize]).collect();
         let (slots, packed) = (Slots::new(), Vec::new());
         Ok(Box::new(Self { types: self.types.clone(), slots, keys, packed, is_list: false, is_closed: false }))
     }
 
     fn merge(&mut self, other: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()> {
-        self.find_or_insert(&downcast_table::<Self>(other)?.keys[groups], to)
+        let mut packed = std::mem::take(&mut self.packed);
+        packed.clear();
+        packed.extend(downcast_table::<Self>(other)?.keys[groups].iter().map(key_of::<K, WORDS>));
+        self.find_or_insert(&packed, to)?;
+        self.packed = packed;
+        Ok(())
     }
 
     fn reserve_groups(&mut self, groups: usize) -> Result<()> {
@@ -213,8 +325,9 @@ impl<K: Packed> KeyTable for FixedTable<K> {
 
     fn columns(&self, groups: Range<usize>) -> Result<Vec<Column>> {
         let mut shift = 0;
+        let keys: Vec<u128> = self.keys[groups].iter().map(key_of).collect();
         let columns = self.types.iter().map(|data_type| {
-            let column = unpack(data_type, &self.keys[groups.clone()], shift)?;
+            let column = unpack(data_type, &keys, shift)?;
             shift += packed_width(data_type).unwrap_or(0) as u32 * 8;
             Ok(column)
         });
@@ -222,7 +335,8 @@ impl<K: Packed> KeyTable for FixedTable<K> {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.slots.memory_bytes() + (self.keys.capacity() + self.packed.capacity()) * size_of::<K>()
+        let keys = self.keys.capacity() * size_of::<[u32; WORDS]>();
+        self.slots.memory_bytes() + keys + self.packed.capacity() * size_of::<K>()
     }
 }
 
@@ -239,7 +353,7 @@ fn pack<K: Packed>(keys: &[Column], rows: usize, packed: &mut Vec<K>) -> Result<
         if data_type.is_nullable() {
             value_shift += 8;
             if let Some(nulls) = array.nulls() {
-                or_in(packed, (0..rows).map(|row| u128::from(nulls.is_null(row))), shift);
+                K::or_in(packed, (0..rows).map(|row| u64::from(nulls.is_null(row))), shift);
             }
         }
         or_values(array, packed, value_shift)?;
@@ -248,40 +362,34 @@ fn pack<K: Packed>(keys: &[Column], rows: usize, packed: &mut Vec<K>) -> Result<
     Ok(())
 }
 
-fn or_in<K: Packed>(packed: &mut [K], values: impl Iterator<Item = u128>, shift: u32) {
-    for (packed, value) in packed.iter_mut().zip(values) {
-        *packed = K::from_u128(packed.to_u128() | value << shift);
-    }
-}
-
 /// Or's the values of an array in; where a row is NULL, nothing, so that all NULLs are one key.
 fn or_values<K: Packed>(array: &ArrayRef, packed: &mut [K], shift: u32) -> Result<()> {
     fn primitive<T: ArrowPrimitiveType, K: Packed>(
         array: &ArrayRef,
         packed: &mut [K],
         shift: u32,
-        bits: impl Fn(T::Native) -> u128,
+        bits: impl Fn(T::Native) -> u64,
     ) -> Option<()> {
         let array = array.as_any().downcast_ref::<PrimitiveArray<T>>()?;
         match array.nulls() {
-            None => or_in(packed, array.values().iter().map(|value| bits(*value)), shift),
+            None => K::or_in(packed, array.values().iter().map(|value| bits(*value)), shift),
             Some(nulls) => {
                 let values = array.values().iter().enumerate();
-                or_in(packed, values.map(|(row, value)| if nulls.is_valid(row) { bits(*value) } else { 0 }), shift);
+                K::or_in(packed, values.map(|(row, value)| if nulls.is_valid(row) { bits(*value) } else { 0 }), shift);
             }
         }
         Some(())
     }
     use arrow_schema::DataType as Arrow;
     let done = match array.data_type() {
-        Arrow::UInt8 => primitive::<UInt8Type, K>(array, packed, shift, u128::from),
-        Arrow::UInt16 => primitive::<UInt16Type, K>(array, packed, shift, u128::from),
-        Arrow::UInt32 => primitive::<UInt32Type, K>(array, packed, shift, u128::from),
-        Arrow::UInt64 => primitive::<UInt64Type, K>(array, packed, shift, u128::from),
-        Arrow::Int8 => primitive::<Int8Type, K>(array, packed, shift, |value| u128::from(value as u8)),
-        Arrow::Int16 => primitive::<Int16Type, K>(array, packed, shift, |value| u128::from(value as u16)),
-        Arrow::Int32 => primitive::<Int32Type, K>(array, packed, shift, |value| u128::from(value as u32)),
-        Arrow::Int64 => primitive::<Int64Type, K>(array, packed, shift, |value| u128::from(value as u64)),
+        Arrow::UInt8 => primitive::<UInt8Type, K>(array, packed, shift, u64::from),
+        Arrow::UInt16 => primitive::<UInt16Type, K>(array, packed, shift, u64::from),
+        Arrow::UInt32 => primitive::<UInt32Type, K>(array, packed, shift, u64::from),
+        Arrow::UInt64 => primitive::<UInt64Type, K>(array, packed, shift, |value| value),
+        Arrow::Int8 => primitive::<Int8Type, K>(array, packed, shift, |value| u64::from(value as u8)),
+        Arrow::Int16 => primitive::<Int16Type, K>(array, packed, shift, |value| u64::from(value as u16)),
+        Arrow::Int32 => primitive::<Int32Type, K>(array, packed, shift, |value| u64::from(value as u32)),
+        Arrow::Int64 => primitive::<Int64Type, K>(array, packed, shift, |value| value as u64),
         Arrow::FixedSizeBinary(_) => array.as_any().downcast_ref::<FixedSizeBinaryArray>().map(|array| {
             let value = |row: usize| {
                 if array.is_null(row) {
@@ -292,7 +400,9 @@ fn or_values<K: Packed>(array: &ArrayRef, packed: &mut [K], shift: u32) -> Resul
                 bytes[..value.len()].copy_from_slice(value);
                 u128::from_le_bytes(bytes)
             };
-            or_in(packed, (0..array.len()).map(value), shift);
+            for (row, packed) in packed.iter_mut().enumerate() {
+                *packed = K::from_u128(packed.to_u128() | value(row) << shift);
+            }
         }),
         _ => None,
     };
@@ -300,14 +410,14 @@ fn or_values<K: Packed>(array: &ArrayRef, packed: &mut [K], shift: u32) -> Resul
 }
 
 /// The column of the values at `shift` bits of each key.
-fn unpack<K: Packed>(data_type: &DataType, keys: &[K], shift: u32) -> Result<Column> {
+fn unpack(data_type: &DataType, keys: &[u128], shift: u32) -> Result<Column> {
     let mut value_shift = shift;
     let nulls = data_type.is_nullable().then(|| {
         value_shift += 8;
-        NullBuffer::from_iter(keys.iter().map(|key| (key.to_u128() >> shift) as u8 == 0))
+        NullBuffer::from_iter(keys.iter().map(|key| (key >> shift) as u8 == 0))
     });
     let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-    let bits = keys.iter().map(|key| key.to_u128() >> value_shift);
+    let bits = keys.iter().map(|key| key >> value_shift);
     fn array<T: ArrowPrimitiveType>(
         bits: impl Iterator<Item = u128>,
         nulls: Option<NullBuffer>,

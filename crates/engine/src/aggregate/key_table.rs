@@ -41,9 +41,25 @@ pub(crate) trait KeyTable: Send + Sync + Any {
         false
     }
 
-    /// Whether a [`part`](Self::part) of rows that are not [looked up](Self::stop_lookups) can be [merged](Self::merge) into another table.
-    fn can_be_cut(&self) -> bool {
+    /// Whether keys have hashes, by which rows can be cut into partitions.
+    fn has_hashes(&self) -> bool {
         false
+    }
+
+    /// What is kept of rows' keys until their groups are looked up. Appends the hashes of the keys, by which [`partition`](Self::partition) cuts
+    /// groups. `keys` are not constants.
+    fn keep(&mut self, _keys: &[Column], _rows: usize, _hashes: &mut Vec<u64>) -> Result<Vec<Column>> {
+        Err(Error::logical("the hashes of keys that have none"))
+    }
+
+    /// The group of each row by what was [kept](Self::keep) of its keys.
+    fn kept_group_ids<'a>(
+        &mut self,
+        kept: &'a [Column],
+        rows: usize,
+        scratch: &'a mut Vec<u32>,
+    ) -> Result<GroupIds<'a>> {
+        self.group_ids(kept, rows, scratch)
     }
 
     /// How many groups may come before the table takes much more memory.
@@ -92,8 +108,12 @@ pub(crate) enum KeyKind {
         /// How many values there are from it on, of which all that occur are one.
         slots: usize,
     },
-    /// Keys that fit into 8 bytes together, with a byte for each key that may be NULL.
+    /// Keys that fit into 4 bytes together, with a byte for each key that may be NULL.
+    Packed4,
+    /// Keys that fit into 8 bytes together.
     Packed8,
+    /// Keys that fit into 12 bytes together.
+    Packed12,
     /// Keys that fit into 16 bytes together.
     Packed16,
     /// One `String` that is never NULL.
@@ -117,8 +137,10 @@ impl KeyKind {
             [DataType::String] => Self::String,
             [DataType::LowCardinality(_)] => Self::Dictionary,
             many => match many.iter().map(packed_width).sum::<Option<usize>>() {
-                Some(0..=8) => Self::Packed8,
-                Some(9..=16) => Self::Packed16,
+                Some(0..=4) => Self::Packed4,
+                Some(5..=8) => Self::Packed8,
+                Some(9..=12) => Self::Packed12,
+                Some(13..=16) => Self::Packed16,
                 _ => Self::Serialized,
             },
         }
@@ -130,8 +152,10 @@ impl KeyKind {
             Self::Single => Box::new(SingleTable),
             Self::Direct8 => Box::new(DirectTable::new(types, 0, 1 << 8)),
             Self::Direct16 { first, slots } => Box::new(DirectTable::new(types, *first, *slots)),
-            Self::Packed8 => Box::new(FixedTable::<u64>::new(types)),
-            Self::Packed16 => Box::new(FixedTable::<u128>::new(types)),
+            Self::Packed4 => Box::new(FixedTable::<u64, 1>::new(types)),
+            Self::Packed8 => Box::new(FixedTable::<u64, 2>::new(types)),
+            Self::Packed12 => Box::new(FixedTable::<u128, 3>::new(types)),
+            Self::Packed16 => Box::new(FixedTable::<u128, 4>::new(types)),
             Self::String => Box::new(BytesTable::of_strings()),
             Self::Dictionary => Box::new(DictionaryTable::new(types.first().unwrap_or(&DataType::Nothing))),
             Self::Serialized => Box::new(BytesTable::of_rows(types)),

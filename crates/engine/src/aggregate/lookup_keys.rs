@@ -1,8 +1,13 @@
 //! The keys of some rows, ready to be looked up in a table of bytes: short ones as integers, and the hashes of all.
 
 use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
 
+use arrow_array::builder::BinaryBuilder;
+use arrow_array::types::UInt64Type;
 use arrow_array::{BinaryArray, UInt32Array};
+use squall_types::memory::reserve;
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::short_key::ShortKey;
 
@@ -23,11 +28,58 @@ impl LookupKeys {
 
     /// The same for strings of an array.
     pub(super) fn read_strings(&mut self, strings: &BinaryArray) {
+        self.read_short_strings(strings);
+        self.hash(|row, _| strings.value(row));
+    }
+
+    /// The same for strings with these [hashes](Self::hash_column).
+    pub(super) fn read_hashed_strings(&mut self, hashes: &Column, strings: &BinaryArray) -> Result<()> {
+        self.read_short_strings(strings);
+        self.hashes.clear();
+        self.hashes.extend_from_slice(hashes.as_primitive::<UInt64Type>()?.values());
+        Ok(())
+    }
+
+    fn read_short_strings(&mut self, strings: &BinaryArray) {
         let bytes = strings.value_data();
         self.short.clear();
         let ends = strings.value_offsets().windows(2).map(|ends| (ends[0] as usize, ends[1] as usize));
         self.short.extend(ends.map(|(start, end)| ShortKey::at(bytes, start, end - start)));
-        self.hash(|row, _| strings.value(row));
+    }
+
+    /// The hashes as a column.
+    pub(super) fn hash_column(&self) -> Column {
+        Column::from_primitive::<UInt64Type>(DataType::UInt64, self.hashes.clone())
+    }
+
+    /// All that is known as columns, the last of which has the bytes of the keys that are not short. `key` gives these.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
+    pub(super) fn columns<'k>(&self, key: impl Fn(usize) -> &'k [u8]) -> Result<Vec<Column>> {
+        let key = |(row, short): (usize, &ShortKey)| if short.is_long() { key(row) } else { &[] };
+        let bytes = self.short.iter().enumerate().map(key).map(<[u8]>::len).sum();
+        reserve(bytes)?;
+        let too_large = || Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of keys in one block");
+        i32::try_from(bytes).map_err(|_| too_large())?;
+        let mut long = BinaryBuilder::with_capacity(self.short.len(), bytes);
+        self.short.iter().enumerate().map(key).for_each(|key| long.append_value(key));
+        let numbers = |number: fn(&ShortKey) -> u64| {
+            Column::from_primitive::<UInt64Type>(DataType::UInt64, self.short.iter().map(number).collect())
+        };
+        let long = Column::new(DataType::String, Arc::new(long.finish()));
+        Ok(vec![self.hash_column(), numbers(|key| key.halves().0), numbers(|key| key.halves().1), long])
+    }
+
+    /// Reads it from such [columns](Self::columns), all but the last.
+    pub(super) fn read_columns(&mut self, columns: &[Column]) -> Result<()> {
+        let [hashes, low, high] = columns else { return Err(Error::logical("keys that are no short keys")) };
+        self.hashes.clear();
+        self.hashes.extend_from_slice(hashes.as_primitive::<UInt64Type>()?.values());
+        let (low, high) = (low.as_primitive::<UInt64Type>()?.values(), high.as_primitive::<UInt64Type>()?.values());
+        self.short.clear();
+        self.short.extend(low.iter().zip(high).map(|(low, high)| ShortKey::of_halves(*low, *high)));
+        Ok(())
     }
 
     /// Numbers the keys that are not short; their rows.

@@ -13,10 +13,10 @@ use squall_functions::{Accumulator, STEP_ITEMS};
 use squall_runtime::Pieces;
 use squall_types::{Block, Column, Error, Result, Schema};
 
-use super::groups::{GROUPS_AT_ONCE, GROUPS_EXPECTED_MAX, Groups};
+use super::groups::{Expected, GROUPS_AT_ONCE, Groups};
 use super::key_table::{KeyKind, KeyTable};
 use super::large::{self, Jobs, LargeGroups};
-use super::partitions::{self, Part};
+use super::partitions::{self, Part, Partitions};
 use super::sink::{AggregateLocal, Grouping};
 use super::spilled::{Read, Spilling};
 use super::top_groups::TopGroups;
@@ -35,6 +35,8 @@ const PARTITIONS_MAX: usize = 1_024;
 const PARTITION_GROUPS: usize = 32_768;
 /// Groups whose results are computed at once.
 const BLOCK_GROUPS: usize = 16_384;
+/// Of so many with small states: taking some of them out would cost more.
+const BLOCK_SMALL_GROUPS: usize = 65_536;
 /// Of fewer groups all are given, though only the first are wanted.
 const TOP_GROUPS_MIN: usize = 512;
 /// Values of the results that are computed at once, where a group can have many.
@@ -165,13 +167,12 @@ impl Units for Partitioning {
         }
         let local = locals.and_then(|locals| locals.take(unit));
         let local = local.ok_or_else(|| Error::logical("a worker's groups are partitioned twice"))?;
-        let is_list = local.is_list();
         let AggregateLocal { groups: Groups { table, mut accumulators }, aside, .. } = local;
         let mut pieces = Pieces::begin();
         if partitions == 1 {
             let large = large::cut(&mut accumulators, workers, &mut pieces).await?;
             let groups = Groups { table, accumulators };
-            self.0.lock().parts[0].push(Part { groups, is_list, large });
+            self.0.lock().parts[0].push(Part::Groups { groups, large });
             return Ok(());
         }
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); partitions];
@@ -194,11 +195,13 @@ impl Units for Partitioning {
             }
             let large = large::cut(&mut states, workers, &mut pieces).await?;
             let groups = Groups { table: part, accumulators: states };
-            parts.push(Some(Part { groups, is_list, large }));
+            parts.push(Some(Part::Groups { groups, large }));
         }
+        let aside = aside.map(Partitions::into_parts).transpose()?;
+        pieces.pause().await;
         let mut merge = self.0.lock();
         if let Some(aside) = aside {
-            merge.parts.iter_mut().zip(aside.into_parts()).for_each(|(all, parts)| all.extend(parts));
+            merge.parts.iter_mut().zip(aside).for_each(|(all, parts)| all.extend(parts));
         }
         merge.parts.iter_mut().zip(parts).for_each(|(all, part)| all.extend(part));
         Ok(())
@@ -219,7 +222,7 @@ impl Units for Merging {
     /// One for each partition, and where they have much to do together one for each worker that has no partition.
     fn units(&self) -> usize {
         let merge = self.merge.lock();
-        let has_large = merge.parts.iter().flatten().any(|part| !part.large.is_empty());
+        let has_large = merge.parts.iter().flatten().any(Part::is_large);
         merge.partitions + if has_large { self.context.peak_threads().saturating_sub(1) } else { 0 }
     }
 
@@ -243,14 +246,14 @@ impl Units for Merging {
         let mut pieces = Pieces::begin();
         let needs_group = is_only_partition && grouping.sets.is_some_and(|sets| sets.has_group_without_rows);
         // A worker that got no rows has a table all the same.
-        let mut parts = parts.into_iter().filter(|part| !needs_group || part.groups.len() > 0).collect::<Vec<_>>();
+        let parts = parts.into_iter().filter(|part| !needs_group || part.len() > 0).collect::<Vec<_>>();
         let mut large = LargeGroups::default();
         if let Some(spilling) = spilling {
             let mut partitions = vec![spilling.partition(unit)];
             while let Some(partition) = partitions.pop() {
                 match spilling.read(partition, grouping, &mut pieces).await? {
-                    Read::Groups(Groups { table, accumulators }) => {
-                        self.give(table, accumulators, &rows, &mut pieces).await?;
+                    Read::Groups(groups) => {
+                        self.give(groups, &rows, &mut pieces).await?;
                         rows.room().await;
                     }
                     Read::Cut(parts) => partitions.extend(parts.into_iter().rev()),
@@ -261,8 +264,7 @@ impl Units for Merging {
         if parts.is_empty() {
             // No rows at all: without keys there is one group all the same.
             if grouping.keys.is_empty() {
-                let Groups { table, accumulators } = Groups::new(grouping)?;
-                return self.give(table, accumulators, &rows, &mut pieces).await;
+                return self.give(Groups::new(grouping)?, &rows, &mut pieces).await;
             }
             if needs_group {
                 let keys = grouping.key_types.iter().map(|key| Column::default_values(key.clone(), 1));
@@ -275,23 +277,32 @@ impl Units for Merging {
             }
             return Ok(());
         }
-        let Groups { mut table, mut accumulators } = if parts[0].is_list {
-            Groups::new(grouping)?
-        } else {
-            let first = parts.remove(0);
-            for state in first.large {
-                let group = state.group;
-                large.add(state, group);
+        let all: usize = parts.iter().map(Part::len).sum();
+        let mut parts = parts.into_iter().peekable();
+        let mut groups = match parts.next_if(|part| matches!(part, Part::Groups { .. })) {
+            Some(Part::Groups { groups, large: own }) => {
+                for state in own {
+                    let group = state.group;
+                    large.add(state, group);
+                }
+                groups
             }
-            first.groups
+            _ => Groups::new(grouping)?,
         };
-        if !parts.is_empty() {
-            // A part has keys but no slots yet.
-            let others: usize = parts.iter().map(|part| part.groups.len()).sum();
-            table.reserve_groups(table.groups() + others.min(GROUPS_EXPECTED_MAX))?;
-        }
+        let mut expected = Expected::new(&groups, all - groups.len());
         let mut to = Vec::new();
-        for Part { groups: Groups { table: other, accumulators: mut others }, large: mut large_others, .. } in parts {
+        for part in parts {
+            expected.make_room(&mut groups)?;
+            expected.have_come(part.len());
+            let (Groups { table: other, accumulators: mut others }, mut large_others) = match part {
+                Part::Groups { groups, large } => (groups, large),
+                Part::Rows(rows) => {
+                    groups.add_rows(grouping, &rows, &mut to)?;
+                    pieces.pause().await;
+                    continue;
+                }
+            };
+            let Groups { table, accumulators } = &mut groups;
             for first in (0..other.groups()).step_by(GROUPS_AT_ONCE) {
                 table.merge(&*other, first..other.groups().min(first + GROUPS_AT_ONCE), &mut to)?;
                 let groups = table.groups();
@@ -306,10 +317,11 @@ impl Units for Merging {
             }
         }
         if !large.is_empty() {
-            jobs.merge(large, &mut accumulators, table.groups(), &mut pieces).await?;
+            let count = groups.len();
+            jobs.merge(large, &mut groups.accumulators, count, &mut pieces).await?;
         }
         drop(open);
-        self.give(table, accumulators, &rows, &mut pieces).await
+        self.give(groups, &rows, &mut pieces).await
     }
 }
 
@@ -338,18 +350,12 @@ async fn merge_states(
 
 impl Merging {
     /// Gives the results of merged groups.
-    async fn give(
-        &self,
-        table: Box<dyn KeyTable>,
-        mut accumulators: Vec<Box<dyn Accumulator>>,
-        rows: &Rows,
-        pieces: &mut Pieces,
-    ) -> Result<()> {
-        let groups = table.groups();
-        let items = |accumulators: &[Box<dyn Accumulator>], range: Range<usize>| {
-            accumulators.iter().map(|accumulator| accumulator.items(range.clone())).sum::<usize>()
-        };
-        if groups <= BLOCK_GROUPS && items(&accumulators, 0..groups) <= BLOCK_ITEMS {
+    async fn give(&self, all: Groups, rows: &Rows, pieces: &mut Pieces) -> Result<()> {
+        let groups = all.len();
+        let are_few = groups <= BLOCK_GROUPS && items(&all.accumulators, 0..groups) <= BLOCK_ITEMS;
+        let is_one_block = are_few || groups <= BLOCK_SMALL_GROUPS && all.are_small();
+        let Groups { table, mut accumulators } = all;
+        if is_one_block {
             return self.give_block(&*table, 0..groups, accumulators, rows, pieces).await;
         }
         let mut first = 0;
@@ -422,6 +428,11 @@ impl Merging {
             None => Ok(block),
         }
     }
+}
+
+/// Values in the states of groups.
+fn items(accumulators: &[Box<dyn Accumulator>], groups: Range<usize>) -> usize {
+    accumulators.iter().map(|accumulator| accumulator.items(groups.clone())).sum()
 }
 
 /// What a function gives for so many groups.

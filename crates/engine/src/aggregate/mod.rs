@@ -10,7 +10,7 @@
 //! - [`top_groups`]: what happens where only the first of them are wanted.
 //! - [`few_groups`]: what happens where any few of them do.
 //! - [`groups`]: keys and states together.
-//! - [`partitions`]: groups that are put aside, where they are many.
+//! - [`partitions`]: rows and groups that are put aside, where groups are many; [`input_rows`]: the rows.
 //! - [`large`]: states that several workers merge together.
 //! - [`spilled`]: groups that do not fit into memory.
 
@@ -24,6 +24,7 @@ pub(crate) mod few_groups;
 pub(crate) mod fixed_table;
 mod groups;
 pub(crate) mod input;
+mod input_rows;
 pub(crate) mod key_table;
 mod large;
 mod lookup_keys;

@@ -1,38 +1,71 @@
-//! Groups that a worker puts aside while rows still come, cut into partitions by the hashes of their keys. A table of all groups would outgrow
-//! the caches, and a row that makes a group of its own would be looked up in such a table twice: when it comes, and when the workers' tables
-//! are merged. So where most rows make groups, these are put aside from a certain number on, and are looked up once, in the table of their
-//! partition, which stays in the cache: radix partitioning.
+//! Rows and groups that a worker puts aside while rows still come, cut into partitions by the hashes of their keys. A table of all groups would
+//! outgrow the caches, and a row that makes a group of its own would be looked up in such a table twice: when it comes, and when the workers'
+//! tables are merged. So where most rows make groups, the next rows are put aside as they come, without states, and are looked up once, in the
+//! table of their partition, which stays in the cache: radix partitioning.
 
-use squall_types::Result;
+use squall_types::memory::reserve;
+use squall_types::{Column, Result};
 
-use super::groups::{GROUPS_EXPECTED_MAX, Groups};
+use super::groups::{Expected, Groups};
+use super::input_rows::{InputRows, RowPlaces};
+use super::key_table::{KeyTable, partition_of};
 use super::large::LargeState;
 use super::sink::Grouping;
 
 /// Partitions of groups that are put aside, or go to disk.
 pub(super) const PARTITIONS: usize = 256;
-/// Groups of a partition from which on those that are there several times become one.
-const MERGED_GROUPS_MIN: usize = 4_096;
-/// Partitions in which this is done at once.
-const MERGED_AT_ONCE: usize = 4;
+/// Rows that are cut into partitions together, unless they are long: so many bytes are enough.
+const CUT_ROWS: usize = 1 << 17;
+const CUT_BYTES: usize = 4 << 20;
+/// Of so many partitions one is a sample: what it has becomes groups early, so that one knows how many groups there are.
+const SAMPLED: usize = 16;
+const SAMPLE_ROWS: usize = 4_096;
+/// Rows and groups of any other partition, or bytes of them, from which on they become groups. Until then it is less work, and mostly less
+/// memory, to leave them as they are.
+const MERGED_ROWS: usize = 1 << 16;
+const MERGED_BYTES: usize = 2 << 20;
+/// Rows and groups that are merged at once, about.
+const MERGED_AT_ONCE: usize = 32_768;
 /// Where that leaves nearly all groups, it is done again when there are so many times more.
 const MERGED_AGAIN: usize = 4;
+/// A table of no more groups than these is better than partitions.
+const FEW_GROUPS_MAX: usize = 1 << 17;
 
-/// Groups of a partition.
-pub(super) struct Part {
-    pub(super) groups: Groups,
-    /// Whether a key may be there several times.
-    pub(super) is_list: bool,
-    /// What is not in the accumulators, because it is large.
-    pub(super) large: Vec<LargeState>,
+/// What a worker has of a partition.
+pub(super) enum Part {
+    /// Groups, each key once.
+    Groups {
+        groups: Groups,
+        /// What is not in the accumulators, because it is large.
+        large: Vec<LargeState>,
+    },
+    /// Rows that no group has yet.
+    Rows(InputRows),
 }
 
-/// Groups of a partition, those that came first before others.
+impl Part {
+    /// Groups, or rows that may make groups.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Groups { groups, .. } => groups.len(),
+            Self::Rows(rows) => rows.rows,
+        }
+    }
+
+    /// Whether any of its states is merged by itself.
+    pub(super) fn is_large(&self) -> bool {
+        matches!(self, Self::Groups { large, .. } if !large.is_empty())
+    }
+}
+
+/// What is put aside of a partition, in the order in which it came.
 #[derive(Default)]
 struct Partition {
     parts: Vec<Part>,
-    /// Groups that came since its groups were merged.
+    bytes: usize,
+    /// Groups and rows that came since its groups were merged, and the bytes of these.
     fresh: usize,
+    fresh_bytes: usize,
     /// The groups that were left then.
     merged: usize,
     /// Whether most were left.
@@ -40,54 +73,74 @@ struct Partition {
 }
 
 impl Partition {
-    /// Whether groups should be merged. Not all partitions come to it at once.
+    fn push(&mut self, part: Part, bytes: usize) {
+        self.fresh += part.len();
+        self.fresh_bytes += bytes;
+        self.bytes += bytes;
+        self.parts.push(part);
+    }
+
+    /// Whether all should become groups.
     fn is_due(&self, number: usize) -> bool {
         let times = if self.are_new { MERGED_AGAIN } else { 1 };
-        let least = MERGED_GROUPS_MIN + number * MERGED_GROUPS_MIN / PARTITIONS;
+        let least = if number.is_multiple_of(SAMPLED) { SAMPLE_ROWS } else { MERGED_ROWS };
         self.fresh >= least.max(times * self.merged)
+            || self.fresh_bytes >= MERGED_BYTES.max(times * self.merged_bytes())
     }
 
-    /// Makes one part of all.
-    fn merge(&mut self, grouping: &Grouping) -> Result<&Part> {
-        let mut parts = std::mem::take(&mut self.parts).into_iter().peekable();
-        let mut groups = match parts.next_if(|part| !part.is_list) {
-            Some(first) => first.groups,
-            None => Groups::new(grouping)?,
-        };
+    fn merged_bytes(&self) -> usize {
+        self.bytes - self.fresh_bytes
+    }
+
+    /// Makes groups of all, each key once.
+    fn merge(&mut self, grouping: &Grouping) -> Result<Groups> {
         let before = self.merged + self.fresh;
-        groups.table.reserve_groups(groups.len() + self.fresh.min(GROUPS_EXPECTED_MAX))?;
-        let mut to = Vec::new();
-        parts.try_for_each(|part| groups.add(part.groups, &mut to))?;
+        let mut parts = std::mem::take(&mut self.parts).into_iter().peekable();
+        let mut groups = match parts.next_if(|part| matches!(part, Part::Groups { .. })) {
+            Some(Part::Groups { groups, .. }) => groups,
+            _ => Groups::new(grouping)?,
+        };
+        let mut expected = Expected::new(&groups, before - groups.len());
+        let mut scratch = Vec::new();
+        for part in parts {
+            expected.make_room(&mut groups)?;
+            expected.have_come(part.len());
+            match part {
+                Part::Groups { groups: others, .. } => groups.add(others, &mut scratch)?,
+                Part::Rows(rows) => groups.add_rows(grouping, &rows, &mut scratch)?,
+            }
+        }
         self.merged = groups.len();
         self.are_new = self.merged > before / 4 * 3;
-        self.fresh = 0;
-        self.parts.push(Part { groups, is_list: false, large: Vec::new() });
-        Ok(&self.parts[0])
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.parts.iter().map(|part| part.groups.memory_bytes()).sum()
+        (self.fresh, self.fresh_bytes) = (0, 0);
+        self.bytes = groups.memory_bytes();
+        Ok(groups)
     }
 }
 
-/// A worker's groups that are put aside.
+/// What a worker has put aside.
 pub(super) struct Partitions {
     partitions: Vec<Partition>,
+    /// Rows that are cut into partitions when there are enough, and the hashes of their keys.
+    uncut: Vec<InputRows>,
+    uncut_bytes: usize,
+    hashes: Vec<u64>,
     bytes: usize,
     /// The partition that is looked at next.
     next: usize,
-    /// Groups that were merged with others, and what was left of them.
+    /// Groups and rows that became groups, and how many these were.
     merged: (usize, usize),
 }
 
 impl Partitions {
     pub(super) fn new() -> Self {
         let partitions = (0..PARTITIONS).map(|_| Partition::default()).collect();
-        Self { partitions, bytes: 0, next: 0, merged: (0, 0) }
+        Self { partitions, uncut: Vec::new(), uncut_bytes: 0, hashes: Vec::new(), bytes: 0, next: 0, merged: (0, 0) }
     }
 
-    /// Puts groups aside; `is_list`: of which each row made one.
-    pub(super) fn add(&mut self, groups: Groups, is_list: bool) -> Result<()> {
+    /// Puts groups aside.
+    pub(super) fn add_groups(&mut self, groups: Groups) -> Result<()> {
+        self.cut_rows()?;
         let Groups { table, mut accumulators } = groups;
         let mut lists: Vec<Vec<u32>> = Vec::with_capacity(PARTITIONS);
         let expected = table.groups() / PARTITIONS * 5 / 4;
@@ -96,16 +149,55 @@ impl Partitions {
         for (partition, list) in self.partitions.iter_mut().zip(&lists).filter(|(_, list)| !list.is_empty()) {
             let states = accumulators.iter_mut().map(|states| states.take(list)).collect::<Result<_>>()?;
             let groups = Groups { table: table.part(list)?, accumulators: states };
-            self.bytes += groups.memory_bytes();
-            partition.fresh += list.len();
-            partition.parts.push(Part { groups, is_list, large: Vec::new() });
+            let bytes = groups.memory_bytes();
+            self.bytes += bytes;
+            partition.push(Part::Groups { groups, large: Vec::new() }, bytes);
         }
         Ok(())
     }
 
-    /// Merges groups of some partitions where many have come: a step of little work.
+    /// Puts rows aside: their keys, and the arguments of each function. `table` is one of their groups' kind.
+    pub(super) fn add_rows(
+        &mut self,
+        keys: &[Column],
+        arguments: Vec<Column>,
+        rows: usize,
+        table: &mut dyn KeyTable,
+    ) -> Result<()> {
+        let rows = InputRows { keys: table.keep(keys, rows, &mut self.hashes)?, arguments, rows };
+        let bytes = rows.value_bytes();
+        self.bytes += bytes;
+        self.uncut_bytes += bytes;
+        self.uncut.push(rows);
+        if self.hashes.len() >= CUT_ROWS || self.uncut_bytes >= CUT_BYTES { self.cut_rows() } else { Ok(()) }
+    }
+
+    /// Cuts the rows into partitions that are not cut yet.
+    fn cut_rows(&mut self) -> Result<()> {
+        let (hashes, uncut) = (std::mem::take(&mut self.hashes), std::mem::take(&mut self.uncut));
+        if hashes.is_empty() {
+            return Ok(());
+        }
+        let bytes = std::mem::take(&mut self.uncut_bytes);
+        reserve(bytes)?;
+        let (places, ends) = places_by_partition(&hashes);
+        let rows = InputRows::in_places(&uncut, &RowPlaces::new(places))?;
+        let mut start = 0;
+        for (partition, end) in self.partitions.iter_mut().zip(ends) {
+            if end > start {
+                let part = rows.slice(start, end - start);
+                partition.push(Part::Rows(part), bytes / hashes.len() * (end - start));
+            }
+            start = end;
+        }
+        self.hashes = hashes;
+        self.hashes.clear();
+        Ok(())
+    }
+
+    /// Makes groups of what some partitions have, where that is much: a step of little work.
     pub(super) fn merge_some(&mut self, grouping: &Grouping) -> Result<()> {
-        let mut merged = 0;
+        let mut at_once = 0;
         for _ in 0..self.partitions.len() {
             let number = self.next;
             self.next = (number + 1) % self.partitions.len();
@@ -113,22 +205,27 @@ impl Partitions {
             if !partition.is_due(number) {
                 continue;
             }
-            let (bytes, groups) = (partition.memory_bytes(), partition.merged + partition.fresh);
-            let part = partition.merge(grouping)?;
-            self.bytes = self.bytes.saturating_sub(bytes) + part.groups.memory_bytes();
-            self.merged = (self.merged.0 + groups, self.merged.1 + part.groups.len());
-            merged += 1;
-            if merged == MERGED_AT_ONCE {
+            let (before, bytes) = (partition.merged + partition.fresh, partition.bytes);
+            let groups = partition.merge(grouping)?;
+            self.merged = (self.merged.0 + before, self.merged.1 + groups.len());
+            self.bytes = self.bytes.saturating_sub(bytes) + partition.bytes;
+            partition.parts.push(Part::Groups { groups, large: Vec::new() });
+            at_once += before;
+            if at_once >= MERGED_AT_ONCE {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Whether most rows belong to groups that are there, though they come far from each other.
+    /// Whether most rows belong to groups that are there, though they come far from each other, and these are not many.
     pub(super) fn have_few_groups(&self) -> bool {
-        let (groups, left) = self.merged;
-        groups > PARTITIONS * MERGED_GROUPS_MIN / 2 && left < groups / 4
+        let (before, left) = self.merged;
+        let are_merged = || self.partitions.iter().map(|partition| partition.merged).filter(|merged| *merged > 0);
+        let is_sampled = before > PARTITIONS / SAMPLED * SAMPLE_ROWS / 2;
+        is_sampled
+            && left < before / 4
+            && are_merged().sum::<usize>() * PARTITIONS <= FEW_GROUPS_MAX * are_merged().count()
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -137,22 +234,152 @@ impl Partitions {
 
     /// Groups that may be there; one that came several times counts as often.
     pub(super) fn groups(&self) -> usize {
-        self.partitions.iter().map(|partition| partition.merged + partition.fresh).sum()
+        self.hashes.len() + self.partitions.iter().map(|partition| partition.merged + partition.fresh).sum::<usize>()
+    }
+
+    /// What there is of each partition.
+    pub(super) fn into_parts(mut self) -> Result<impl Iterator<Item = Vec<Part>>> {
+        self.cut_rows()?;
+        Ok(self.partitions.into_iter().map(|partition| partition.parts))
     }
 
     /// The groups of each partition.
-    pub(super) fn into_parts(self) -> impl Iterator<Item = Vec<Part>> {
-        self.partitions.into_iter().map(|partition| partition.parts)
-    }
-
-    /// The groups of each partition, merged.
-    pub(super) fn into_groups(self, grouping: &Grouping) -> impl Iterator<Item = Result<Option<Groups>>> {
-        self.partitions.into_iter().map(|mut partition| {
+    pub(super) fn into_groups(mut self, grouping: &Grouping) -> Result<impl Iterator<Item = Result<Option<Groups>>>> {
+        self.cut_rows()?;
+        Ok(self.partitions.into_iter().map(|mut partition| {
             if partition.parts.is_empty() {
                 return Ok(None);
             }
-            partition.merge(grouping)?;
-            Ok(partition.parts.pop().map(|part| part.groups))
-        })
+            partition.merge(grouping).map(Some)
+        }))
+    }
+}
+
+/// The places of rows with these hashes where they come by partition, and as they came within each; and where each partition's end.
+fn places_by_partition(hashes: &[u64]) -> (Vec<u32>, [usize; PARTITIONS]) {
+    let mut ends = [0; PARTITIONS];
+    for hash in hashes {
+        ends[partition_of(*hash, PARTITIONS)] += 1;
+    }
+    let mut all = 0;
+    for end in &mut ends {
+        // Where it begins, until its rows are placed.
+        all += std::mem::replace(end, all);
+    }
+    let place = |hash: &u64| {
+        let end = &mut ends[partition_of(*hash, PARTITIONS)];
+        *end += 1;
+        (*end - 1) as u32
+    };
+    (hashes.iter().map(place).collect(), ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use arrow_array::types::UInt64Type;
+    use squall_functions::GroupIds;
+    use squall_types::{DataType, Value};
+
+    use super::*;
+    use crate::aggregate::bounds::Bounds;
+    use crate::aggregate::key_table::KeyKind;
+
+    /// A count by one key of this type.
+    fn grouping(key: DataType) -> Grouping {
+        let key_types = vec![key];
+        let kind = KeyKind::of(&key_types, Bounds::default());
+        let (keys, calls) = (Vec::new(), Vec::new());
+        Grouping { keys, key_types, kind, calls, existence: Some(0), with_totals: false, sets: None }
+    }
+
+    fn column(key: &DataType, numbers: &[u64]) -> Column {
+        match key {
+            DataType::String => Column::from_strings(numbers.iter().map(|number| format!("key number {number}"))),
+            _ => Column::from_primitive::<UInt64Type>(DataType::UInt64, numbers.to_vec()),
+        }
+    }
+
+    /// Keys of `most` different ones, in many blocks, and how often each is there.
+    fn counts(key: DataType, blocks: usize, most: u64, merges_to_few: bool) {
+        const ROWS: u64 = 10_000;
+        let grouping = grouping(key.clone());
+        let mut all = Partitions::new();
+        let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+        let mut table = Groups::new(&grouping).unwrap();
+        for block in 0..blocks as u64 {
+            let numbers: Vec<u64> = (block * ROWS..(block + 1) * ROWS).map(|row| row * 7_919 % most).collect();
+            let keys = column(&key, &numbers);
+            for row in 0..keys.rows() {
+                *expected.entry(keys.value(row).to_string()).or_default() += 1;
+            }
+            if block == 3 {
+                // Groups come between rows.
+                let mut scratch = Vec::new();
+                let GroupIds::Each(ids) =
+                    table.table.group_ids(std::slice::from_ref(&keys), keys.rows(), &mut scratch).unwrap()
+                else {
+                    panic!()
+                };
+                let groups = table.table.groups();
+                table.accumulators[0].update(GroupIds::Each(ids), groups, &[], keys.rows()).unwrap();
+                let full = std::mem::replace(&mut table, Groups::new(&grouping).unwrap());
+                all.add_groups(full).unwrap();
+            } else {
+                all.add_rows(&[keys], Vec::new(), numbers.len(), &mut *table.table).unwrap();
+            }
+            all.merge_some(&grouping).unwrap();
+        }
+        assert!(all.groups() >= expected.len());
+        assert!(all.memory_bytes() > 0);
+        assert_eq!(all.have_few_groups(), merges_to_few);
+        let mut found: BTreeMap<String, u64> = BTreeMap::new();
+        for groups in all.into_groups(&grouping).unwrap() {
+            let Some(groups) = groups.unwrap() else { continue };
+            let count = groups.len();
+            let keys = groups.table.columns(0..count).unwrap().remove(0);
+            let counts = groups.accumulators.into_iter().next().unwrap().finish(count).unwrap();
+            for row in 0..count {
+                let Value::UInt64(rows) = counts.value(row) else { panic!() };
+                assert!(found.insert(keys.value(row).to_string(), rows).is_none());
+            }
+        }
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn each_key_is_one_group_with_all_its_rows() {
+        for key in [DataType::UInt64, DataType::String] {
+            counts(key.clone(), 3, 29_989, false);
+            counts(key.clone(), 40, 350_003, false);
+            counts(key, 150, 10_007, true);
+        }
+    }
+
+    #[test]
+    fn rows_that_are_long_become_groups_early() {
+        let mut partition = Partition::default();
+        let rows = |rows| Part::Rows(InputRows { keys: Vec::new(), arguments: Vec::new(), rows });
+        partition.push(rows(SAMPLE_ROWS), 1);
+        assert!(partition.is_due(0) && !partition.is_due(1));
+        partition.push(rows(1), MERGED_BYTES);
+        assert!(partition.is_due(1));
+        // Once most of them are known to be new, only when there are many more.
+        (partition.merged, partition.are_new) = (partition.fresh, true);
+        (partition.fresh, partition.fresh_bytes) = (0, 0);
+        partition.push(rows(SAMPLE_ROWS), MERGED_BYTES);
+        assert!(!partition.is_due(0) && !partition.is_due(1));
+    }
+
+    #[test]
+    fn rows_stay_in_the_order_in_which_they_came() {
+        let hashes: Vec<u64> = (0..1_000_u64).map(|row| (row * 7 % 5) << 56).collect();
+        let (places, ends) = places_by_partition(&hashes);
+        assert_eq!(ends[..5], [200, 400, 600, 800, 1_000]);
+        assert_eq!(ends[PARTITIONS - 1], 1_000);
+        for pair in [(0, 5), (1, 6), (3, 8)] {
+            assert_eq!(places[pair.0] + 1, places[pair.1]);
+        }
     }
 }

@@ -69,6 +69,18 @@ impl ShortKey {
         u128::from(self.low) | u128::from(self.high & ((1 << LENGTH_SHIFT) - 1)) << 64
     }
 
+    /// The two integers.
+    #[inline]
+    pub(super) fn halves(&self) -> (u64, u64) {
+        (self.low, self.high)
+    }
+
+    /// The key of [two integers](Self::halves).
+    #[inline]
+    pub(super) fn of_halves(low: u64, high: u64) -> Self {
+        Self { low, high }
+    }
+
     /// The number of bytes of a short key.
     #[inline]
     pub(super) fn length(self) -> usize {

@@ -42,6 +42,12 @@ impl Grouping {
         }
         Ok(accumulators)
     }
+
+    /// The arguments of an accumulator.
+    fn arguments(&self, at: usize, block: &Block) -> Result<Vec<Column>> {
+        let expressions = self.calls.get(at).map_or(&[][..], |call| &call.arguments);
+        expressions.iter().map(|argument| evaluate(argument, block)).collect()
+    }
 }
 
 /// Rows of a block whose keys are hashed, at most.
@@ -139,7 +145,7 @@ pub(crate) struct AggregateLocal {
     pub(super) grouping: Arc<Grouping>,
     spilling: Option<Arc<Spilling>>,
     pub(super) groups: Groups,
-    /// Groups that came before them, where these were many.
+    /// What came before them and is put aside, where groups are many.
     pub(super) aside: Option<Partitions>,
     /// Accumulators over all rows, for WITH TOTALS.
     pub(super) totals: Vec<Box<dyn Accumulator>>,
@@ -157,14 +163,23 @@ pub(crate) struct AggregateLocal {
     is_full: bool,
     /// Rows of this table.
     rows: usize,
-    /// So many tables in a row are lists of rows, this one being the last.
+    /// So many tables in a row are lists of rows, this one being the last: those before are on disk.
     lists: usize,
+    /// So many rows are put aside before any are looked up again, and so many the next time.
+    rows_aside: usize,
+    next_rows_aside: usize,
     /// Whether the table keeps all its groups, however many.
     keeps_all: bool,
 }
 
 /// After so many lists rows are looked up again: there may be fewer groups among them now.
 const LISTS_MAX: usize = 7;
+/// A table of so many groups is put aside: about as many keys and small states stay in a core's cache.
+const TABLE_GROUPS_MAX: usize = 1 << 16;
+/// After so many rows that are put aside rows are looked up again, for the same reason; each time after twice as many, up to the second
+/// number.
+const ROWS_ASIDE_MIN: usize = 8 * TABLE_GROUPS_MAX;
+const ROWS_ASIDE_MAX: usize = 64 * TABLE_GROUPS_MAX;
 
 impl AggregateLocal {
     fn new(grouping: Arc<Grouping>, spilling: Option<Arc<Spilling>>, groups_max: u64) -> Result<Self> {
@@ -182,6 +197,8 @@ impl AggregateLocal {
             is_full: false,
             rows: 0,
             lists: 0,
+            rows_aside: 0,
+            next_rows_aside: ROWS_ASIDE_MIN,
             // Groups are counted by the table that has all of them.
             keeps_all: groups_max > 0,
             spilling,
@@ -224,42 +241,96 @@ impl AggregateLocal {
         self.groups.len() + self.aside.as_ref().map_or(0, Partitions::groups)
     }
 
-    /// Whether each row of the table is a group.
-    pub(super) fn is_list(&self) -> bool {
-        self.lists > 0
-    }
-
-    /// Whether most rows of the table are groups of their own.
+    /// Whether many rows of the table made groups: that costs more than another row of a group that is there, and once more at the merge.
     fn are_new(&self) -> bool {
-        self.groups.len() > self.rows / 2
+        self.groups.len() > self.rows / 8
     }
 
-    /// Puts the groups aside where they are many and most rows make new ones.
+    /// Puts the groups aside where they are many and most rows make new ones; then so are the next rows.
     fn put_aside_if_many(&mut self) -> Result<()> {
-        /// Groups whose keys and small states stay in a core's cache, about.
-        const TABLE_GROUPS_MAX: usize = 1 << 16;
         let grouping = self.grouping.clone();
         if let Some(aside) = &mut self.aside {
             aside.merge_some(&grouping)?;
         }
-        if self.keeps_all || self.groups.len() < TABLE_GROUPS_MAX {
+        if self.keeps_all || self.lists > 0 || self.groups.len() < TABLE_GROUPS_MAX {
             return Ok(());
         }
-        let is_list = self.is_list();
-        if !self.groups.table.can_be_cut() || !self.groups.are_small() {
-            self.keeps_all = true;
+        let are_few = || self.aside.as_ref().is_some_and(Partitions::have_few_groups);
+        self.keeps_all = !self.groups.table.has_hashes() || !self.groups.are_small() || !self.are_new() || are_few();
+        if self.keeps_all {
             return Ok(());
         }
-        self.keeps_all = !is_list && !self.are_new() || self.aside.as_ref().is_some_and(Partitions::have_few_groups);
-        if self.keeps_all && !is_list {
-            return Ok(());
-        }
-        let mut groups = Groups::new(&grouping)?;
-        self.lists =
-            if !self.keeps_all && self.lists < LISTS_MAX && groups.table.stop_lookups() { self.lists + 1 } else { 0 };
         self.rows = 0;
-        let groups = std::mem::replace(&mut self.groups, groups);
-        self.aside.get_or_insert_with(Partitions::new).add(groups, is_list)
+        self.rows_aside = self.next_rows_aside;
+        self.next_rows_aside = ROWS_ASIDE_MAX.min(2 * self.rows_aside);
+        let groups = std::mem::replace(&mut self.groups, Groups::new(&grouping)?);
+        self.aside.get_or_insert_with(Partitions::new).add_groups(groups)
+    }
+
+    /// Puts rows aside.
+    fn put_rows_aside(&mut self, keys: &[Column], block: &Block) -> Result<()> {
+        let grouping = self.grouping.clone();
+        let of_totals = self.rows_of_totals(keys, None, block.rows())?;
+        let mut all_arguments = Vec::new();
+        for at in 0..self.groups.accumulators.len() {
+            let arguments = grouping.arguments(at, block)?;
+            self.update_totals(at, &arguments, of_totals.as_ref(), block.rows())?;
+            all_arguments.extend(arguments);
+        }
+        let aside = self.aside.get_or_insert_with(Partitions::new);
+        aside.add_rows(keys, all_arguments, block.rows(), &mut *self.groups.table)?;
+        aside.merge_some(&grouping)?;
+        self.keeps_all = aside.have_few_groups();
+        self.rows_aside = if self.keeps_all { 0 } else { self.rows_aside.saturating_sub(block.rows()) };
+        self.spill_if_needed()
+    }
+
+    /// The rows that count in the totals, and how many they are; `None` for all. `kept` are those of groups that are kept.
+    fn rows_of_totals(
+        &self,
+        keys: &[Column],
+        kept: Option<&BooleanArray>,
+        rows: usize,
+    ) -> Result<Option<(BooleanArray, usize)>> {
+        if self.totals.is_empty() {
+            return Ok(None);
+        }
+        // Of the rows that come once for each set of keys, those of one set count.
+        let of_set = match self.grouping.sets {
+            Some(sets) => {
+                let numbers = keys[sets.number].as_primitive::<UInt16Type>()?.values();
+                Some(BooleanBuffer::collect_bool(rows, |row| numbers[row] == 0))
+            }
+            None => None,
+        };
+        // Those of groups that are left out count where the mode says so.
+        let counted = match (of_set, kept.filter(|_| !self.counts_left_out)) {
+            (of_set, None) => of_set,
+            (None, Some(kept)) => Some(kept.values().clone()),
+            (Some(of_set), Some(kept)) => Some(&of_set & kept.values()),
+        };
+        Ok(counted.map(|counted| {
+            let rows = counted.count_set_bits();
+            (BooleanArray::new(counted, None), rows)
+        }))
+    }
+
+    /// Counts arguments of a function in its totals, where these are wanted.
+    fn update_totals(
+        &mut self,
+        at: usize,
+        arguments: &[Column],
+        counted: Option<&(BooleanArray, usize)>,
+        rows: usize,
+    ) -> Result<()> {
+        let Some(totals) = self.totals.get_mut(at) else { return Ok(()) };
+        match counted {
+            None => totals.update(GroupIds::Single, 1, arguments, rows),
+            Some((counted, rows)) => {
+                let arguments = arguments.iter().map(|argument| argument.filter(counted, *rows));
+                totals.update(GroupIds::Single, 1, &arguments.collect::<Result<Vec<_>>>()?, *rows)
+            }
+        }
     }
 
     /// Puts the groups on disk where memory gets short, and begins anew.
@@ -296,7 +367,8 @@ impl AggregateLocal {
         self.forget_others()?;
         // Where most rows are groups of their own, they are looked up once, when they come back.
         let is_counted = self.groups_max > 0;
-        if self.are_new() && self.lists < LISTS_MAX && !is_counted && fresh.groups.table.stop_lookups() {
+        let are_new = self.groups.len() > self.rows / 2;
+        if are_new && self.lists < LISTS_MAX && !is_counted && fresh.groups.table.stop_lookups() {
             fresh.lists = self.lists + 1;
         }
         spilling.spill(std::mem::replace(self, fresh))
@@ -311,9 +383,13 @@ impl LocalSink for AggregateLocal {
         let rows = block.rows();
         let keys = self.grouping.keys.iter().map(|key| evaluate(key, &block)?.without_constant());
         let keys = keys.collect::<Result<Vec<Column>>>()?;
+        if self.rows_aside > 0 {
+            return self.put_rows_aside(&keys, &block);
+        }
         self.spill_before(rows)?;
         self.rows += rows;
-        let ids = self.groups.table.group_ids(&keys, rows, &mut self.ids)?;
+        let mut scratch = std::mem::take(&mut self.ids);
+        let ids = self.groups.table.group_ids(&keys, rows, &mut scratch)?;
         let groups = self.groups.table.groups();
         if self.groups_max > 0 && groups as u64 > self.groups_max && !self.groups.table.is_sparse() {
             match self.overflow {
@@ -341,48 +417,21 @@ impl LocalSink for AggregateLocal {
         if self.totals.is_empty() && of_kept.as_ref().is_some_and(|(_, ids, _)| ids.is_empty()) {
             return self.spill_if_needed();
         }
-        // Of the rows that come once for each set of keys, those of one set count.
-        let of_totals = match self.grouping.sets.filter(|_| !self.totals.is_empty()) {
-            Some(sets) => {
-                let numbers = keys[sets.number].as_primitive::<UInt16Type>()?.values();
-                let counted = BooleanBuffer::collect_bool(rows, |row| numbers[row] == 0);
-                Some(counted)
-            }
-            None => None,
-        };
-        // Those of groups that are left out count where the mode says so.
-        let of_totals = match (of_totals, &of_kept) {
-            (of_totals, None) => of_totals,
-            (of_totals, Some(_)) if self.counts_left_out => of_totals,
-            (None, Some((is_kept, ..))) => Some(is_kept.values().clone()),
-            (Some(counted), Some((is_kept, ..))) => Some(&counted & is_kept.values()),
-        };
-        let of_totals = of_totals.map(|counted| {
-            let rows = counted.count_set_bits();
-            (BooleanArray::new(counted, None), rows)
-        });
-        for (at, accumulator) in self.groups.accumulators.iter_mut().enumerate() {
-            let expressions = self.grouping.calls.get(at).map_or(&[][..], |call| &call.arguments);
-            let arguments =
-                expressions.iter().map(|argument| evaluate(argument, &block)).collect::<Result<Vec<_>>>()?;
+        let of_totals = self.rows_of_totals(&keys, of_kept.as_ref().map(|(is_kept, ..)| is_kept), rows)?;
+        for at in 0..self.groups.accumulators.len() {
+            let arguments = self.grouping.arguments(at, &block)?;
+            let states = &mut self.groups.accumulators[at];
             match &of_kept {
-                None => accumulator.update(ids, groups, &arguments, rows)?,
+                None => states.update(ids, groups, &arguments, rows)?,
                 Some((is_kept, ids, kept)) => {
                     let arguments = arguments.iter().map(|argument| argument.filter(is_kept, ids.len()));
                     let arguments = arguments.collect::<Result<Vec<_>>>()?;
-                    accumulator.update(GroupIds::Each(ids), *kept, &arguments, ids.len())?;
+                    states.update(GroupIds::Each(ids), *kept, &arguments, ids.len())?;
                 }
             }
-            if let Some(totals) = self.totals.get_mut(at) {
-                match &of_totals {
-                    None => totals.update(GroupIds::Single, 1, &arguments, rows)?,
-                    Some((counted, rows)) => {
-                        let arguments = arguments.iter().map(|argument| argument.filter(counted, *rows));
-                        totals.update(GroupIds::Single, 1, &arguments.collect::<Result<Vec<_>>>()?, *rows)?;
-                    }
-                }
-            }
+            self.update_totals(at, &arguments, of_totals.as_ref(), rows)?;
         }
+        self.ids = scratch;
         // Groups that are left out take memory until there are as many as are kept.
         if self.kept.is_some_and(|kept| self.groups.table.groups() > 2 * kept + BLOCK_ROWS_MAX) {
             self.forget_others()?;

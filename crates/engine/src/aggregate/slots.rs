@@ -20,7 +20,7 @@ const SHARDS: usize = 256;
 /// Groups of a table: their numbers, plus one, have 32 bits.
 const GROUPS_MAX: usize = 1 << 31;
 /// Slots of so many bytes stay in the cache of a core.
-const CACHED_BYTES_MAX: usize = 256 << 10;
+const CACHED_BYTES_MAX: usize = 512 << 10;
 
 /// The slots of a table: none, one shard, or [`SHARDS`].
 pub(super) struct Slots<S> {
@@ -56,6 +56,44 @@ impl<S: Slot> Shard<S> {
     }
 }
 
+/// All slots of a table that is in one piece, with room for a number of new ones: what most lookups need, and nothing to look at on the way.
+pub(super) struct Whole<'a, S> {
+    slots: &'a mut [S],
+    taken: &'a mut usize,
+}
+
+impl<S: Slot> Whole<'_, S> {
+    /// As [`Slots::find`].
+    #[inline]
+    pub(super) fn find(&self, hash: u64, is_key: impl Fn(&S) -> bool) -> std::result::Result<S, usize> {
+        find(self.slots, hash, is_key)
+    }
+
+    /// As [`Slots::take`].
+    #[inline]
+    pub(super) fn take(&mut self, place: usize, slot: S) {
+        self.slots[place] = slot;
+        *self.taken += 1;
+    }
+}
+
+/// The slot of a key among these, or where it is to be.
+#[inline]
+fn find<S: Slot>(slots: &[S], hash: u64, is_key: impl Fn(&S) -> bool) -> std::result::Result<S, usize> {
+    let mask = slots.len() - 1;
+    let mut at = hash as usize & mask;
+    loop {
+        let slot = &slots[at & mask];
+        if slot.is_free() {
+            return Err(at & mask);
+        }
+        if is_key(slot) {
+            return Ok(*slot);
+        }
+        at += 1;
+    }
+}
+
 /// The shard of a hash among several. Neither its low bits, which are the place in a shard, nor its high ones, which are the same within
 /// a partition of groups.
 #[inline]
@@ -75,18 +113,17 @@ impl<S: Slot> Slots<S> {
     /// The slot of a key that is there, or where its slot is to be. There is [room](Self::make_room) for it.
     #[inline]
     pub(super) fn find(&self, hash: u64, is_key: impl Fn(&S) -> bool) -> std::result::Result<S, usize> {
-        let slots = &self.shards[shard_of(hash, self.shards.len())].slots[..];
-        let mask = slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = &slots[at & mask];
-            if slot.is_free() {
-                return Err(at & mask);
+        find(&self.shards[shard_of(hash, self.shards.len())].slots, hash, is_key)
+    }
+
+    /// The slots, where they are in one piece that has room for so many more.
+    #[inline]
+    pub(super) fn whole(&mut self, more: usize) -> Option<Whole<'_, S>> {
+        match &mut self.shards[..] {
+            [shard] if shard.taken + more <= shard.taken_max => {
+                Some(Whole { slots: &mut shard.slots, taken: &mut shard.taken })
             }
-            if is_key(slot) {
-                return Ok(*slot);
-            }
-            at += 1;
+            _ => None,
         }
     }
 
@@ -229,8 +266,15 @@ mod tests {
             let hash_of_key = hash(&key);
             slots.make_room(hash_of_key, |slot| hash(&slot.0)).unwrap();
             let place = slots.find(hash_of_key, |slot| slot.0 == key).unwrap_err();
-            slots.take(hash_of_key, place, (key, key as u32 + 1));
+            match slots.whole(1) {
+                Some(mut whole) => {
+                    assert_eq!(whole.find(hash_of_key, |slot| slot.0 == key), Err(place));
+                    whole.take(place, (key, key as u32 + 1));
+                }
+                None => slots.take(hash_of_key, place, (key, key as u32 + 1)),
+            }
         }
+        assert!(slots.whole(0).is_none());
         assert_eq!(slots.shards.len(), SHARDS);
         assert!(slots.shards.iter().all(|shard| shard.taken <= shard.taken_max && shard.taken_max < shard.slots.len()));
         for key in (0..KEYS).step_by(7) {

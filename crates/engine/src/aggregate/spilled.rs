@@ -103,7 +103,7 @@ impl Spilling {
             // What came first comes first.
             if let Some(aside) = aside {
                 let mut pieces = Pieces::begin();
-                for (number, groups) in aside.into_groups(&grouping).enumerate() {
+                for (number, groups) in aside.into_groups(&grouping)?.enumerate() {
                     pieces.pause().await;
                     if let Some(groups) = groups? {
                         let written = write(groups, &grouping, file.clone(), PARTITIONS, number..number + 1).await?;

@@ -45,6 +45,10 @@ impl<A: Adapter> Accumulator for Adapted<A> {
         self.adapter.update(&mut *self.nested, group_ids, groups, arguments, rows)
     }
 
+    fn reserve_groups(&mut self, groups: usize) -> Result<()> {
+        self.nested.reserve_groups(groups)
+    }
+
     fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
         Ok(Self::boxed(self.nested.take(groups)?, self.adapter.clone()))
     }

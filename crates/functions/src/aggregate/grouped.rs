@@ -367,6 +367,11 @@ impl<F: StateFunction> Accumulator for States<F> {
         Ok(self.function.is_neutral(&self.function.rows(arguments)?))
     }
 
+    fn reserve_groups(&mut self, groups: usize) -> Result<()> {
+        let more = groups.saturating_sub(self.states.len());
+        squall_types::grow(&mut self.states, more)
+    }
+
     fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
         reserve(groups.len() * size_of::<F::State>())?;
         let (function, from) = (&*self.function, &mut self.states[..]);

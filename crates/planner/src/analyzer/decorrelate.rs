@@ -275,9 +275,11 @@ impl Unnesting<'_> {
             Plan::Fill(_) => {
                 Err(Error::not_implemented("A subquery WITH FILL that reads columns of the query around it"))
             }
-            Plan::Scan(_) | Plan::Values { .. } | Plan::CommonSubplan { .. } | Plan::CommonRows(_) => {
-                Err(Error::logical("rows that read outer columns"))
-            }
+            Plan::Scan(_)
+            | Plan::Values { .. }
+            | Plan::CommonSubplan { .. }
+            | Plan::CommonRows(_)
+            | Plan::LateColumns(_) => Err(Error::logical("rows that read outer columns")),
         }
     }
 

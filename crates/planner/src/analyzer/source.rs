@@ -575,6 +575,7 @@ impl Source {
                     bounds: Vec::new(),
                     limit: None,
                     hides_rows: false,
+                    has_places: false,
                 };
                 Stage::at(graph, Plan::Scan(scan), read.into_iter().map(|(_, node)| node).enumerate())
             }

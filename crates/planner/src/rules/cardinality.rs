@@ -28,6 +28,7 @@ pub(super) fn rows(plan: &Plan) -> Option<f64> {
         Plan::Filter { input, predicate } => rows(input)? * selectivity(predicate, input),
         Plan::Project { input, .. } | Plan::Window(crate::plan::Window { input, .. }) => rows(input)?,
         Plan::Fill(fill) => rows(&fill.input)?,
+        Plan::LateColumns(late) => rows(&late.input)?,
         Plan::Sort { input, limit, .. } => at_most(rows(input)?, *limit),
         Plan::Limit { input, limit, ties: None, .. } => at_most(rows(input)?, *limit),
         Plan::Limit { input, .. } => rows(input)?,
@@ -150,6 +151,7 @@ fn source(plan: &Plan, position: usize) -> Option<(&Scan, usize)> {
         | Plan::Fill(_)
         | Plan::Window(_)
         | Plan::ArrayJoin { .. }
+        | Plan::LateColumns(_)
         | Plan::CommonRows(_) => None,
     }
 }

@@ -36,7 +36,8 @@ type Moves = Vec<Option<usize>>;
 fn prune(plan: &mut Plan, needed: &[bool]) -> Moves {
     match plan {
         Plan::Scan(scan) => prune_scan(scan, needed),
-        Plan::Values { .. } => (0..needed.len()).map(Some).collect(),
+        // Late columns are chosen once this is done.
+        Plan::Values { .. } | Plan::LateColumns(_) => (0..needed.len()).map(Some).collect(),
         Plan::Filter { input, predicate } => {
             let mut below = needed.to_vec();
             need(predicate, &mut below);

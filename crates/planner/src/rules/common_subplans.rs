@@ -140,6 +140,7 @@ fn describe<'a>(plan: &'a Plan, steps: &mut Vec<Step<'a>>) {
         | Plan::Project { .. }
         | Plan::Fill(_)
         | Plan::ArrayJoin { .. }
+        | Plan::LateColumns(_)
         | Plan::CommonRows(_) => {}
     }
     steps.push(Step { plan, first, shape: hasher.finish(), gathers, repeats, is_ordered });

@@ -28,6 +28,7 @@ fn rewrite(plan: &mut Plan, is_limited: bool) {
         | Plan::Window(Window { input, .. })
         | Plan::Fill(Fill { input, .. }) => rewrite(input, false),
         Plan::Sort { input, .. } | Plan::LimitBy { input, .. } | Plan::ArrayJoin { input, .. } => rewrite(input, false),
+        Plan::LateColumns(late) => rewrite(&mut late.input, false),
         Plan::Union { inputs, .. } => inputs.iter_mut().for_each(|input| rewrite(input, is_limited)),
         Plan::Join(join) => {
             rewrite(&mut join.left, false);
@@ -53,7 +54,7 @@ fn has_totals(plan: &Plan) -> bool {
 /// Whether rows come in an order that DISTINCT keeps and an aggregation would not.
 fn is_ordered(plan: &Plan) -> bool {
     match plan {
-        Plan::Sort { .. } | Plan::Fill(_) => true,
+        Plan::Sort { .. } | Plan::Fill(_) | Plan::LateColumns(_) => true,
         Plan::Filter { input, .. }
         | Plan::Project { input, .. }
         | Plan::Limit { input, .. }

@@ -34,6 +34,7 @@ fn push(plan: &mut Plan, wanted: Option<u64>, counts_all: bool) {
             push(input, None);
         }
         Plan::Project { input, .. } => push(input, wanted),
+        Plan::LateColumns(late) => push(&mut late.input, wanted),
         // Every row of the input makes at least one.
         Plan::ArrayJoin { input, is_left: true, .. } => push(input, wanted),
         Plan::Union { inputs, .. } => inputs.iter_mut().for_each(|input| push(input, wanted)),

@@ -32,6 +32,7 @@ fn remove(plan: &mut Plan, order_matters: bool) {
         // A window's rows must come in its order.
         Plan::Window(window) => remove(&mut window.input, true),
         Plan::Fill(fill) => remove(&mut fill.input, true),
+        Plan::LateColumns(late) => remove(&mut late.input, true),
         // Which rows pass depends on the order.
         Plan::Limit { input, .. } | Plan::LimitBy { input, .. } => remove(input, true),
         Plan::Filter { input, .. }

@@ -215,6 +215,7 @@ fn has_work_below(plan: &Plan) -> bool {
         | Plan::Aggregate(_)
         | Plan::Window(_)
         | Plan::Fill(_)
+        | Plan::LateColumns(_)
         | Plan::Sort { .. }
         | Plan::Limit { .. }
         | Plan::LimitBy { .. }

@@ -38,8 +38,8 @@ use crate::index_analysis::IndexAnalysis;
 use crate::key_binding::KeyBinding;
 use crate::part_event::{PartEvent, PartEventKind};
 use crate::table::{
-    InsertLimits, Insertion, PartColumn, PartInfo, ProjectionPart, ScanRequest, SkipIndexSize, Table, TableHandle,
-    TableScan,
+    InsertLimits, Insertion, PartColumn, PartInfo, ProjectionPart, RowNumbers, ScanRequest, SkipIndexSize, Table,
+    TableHandle, TableScan,
 };
 use crate::table_record::TableRecord;
 use changes::deleted_rows::Deletions;
@@ -57,6 +57,7 @@ use parts::table_directory::TableDirectory;
 use projections::projection::{Parent, Projection};
 use scans::final_scan::FinalTable;
 use scans::origin::PartColumns;
+pub use scans::row_places::PartNumbers;
 use settings::ProjectionMode;
 use skip_index::SkipIndex;
 
@@ -586,6 +587,9 @@ impl TableMetadata for MergeTreeTable {
     fn sampling_key(&self) -> Option<&Arc<str>> {
         self.live.identity.definition.sampling_key.as_ref().map(|key| &key.sql)
     }
+    fn has_row_places(&self) -> bool {
+        self.projection.is_none()
+    }
     fn projections(&self) -> Vec<Arc<BoundProjection>> {
         self.live.projections.iter().map(|projection| projection.bound.clone()).collect()
     }
@@ -647,7 +651,21 @@ impl Table for MergeTreeTable {
             }
         }
         let filters = scans::index_use::filters(&self.live, predicate.as_ref(), &request.skip_indexes);
+        if let RowNumbers::Place(_) = request.row_numbers {
+            let row_numbers = RowNumbers::Place(PartNumbers::new(&self.parts.parts));
+            return scans::indexed_scan::scan(
+                &self.live,
+                segments,
+                &filters,
+                &ScanRequest { row_numbers, ..request.clone() },
+            );
+        }
         scans::indexed_scan::scan(&self.live, segments, &filters, request)
+    }
+
+    fn rows_at(&self, request: &ScanRequest, places: &[u64]) -> Result<Arc<dyn TableScan>> {
+        let segments = scans::row_places::segments_at(&self.parts.parts, places)?;
+        scans::mapped_scan::scan(&self.live, segments, &request.columns, request)
     }
 
     fn index_analysis(&self, request: &ScanRequest) -> Result<Option<IndexAnalysis>> {

@@ -7,7 +7,7 @@ use std::task::{Wake, Waker};
 
 use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition};
 use squall_runtime::block_on;
-use squall_storage::{Claim, Databases, PartMerge, PartWork, ScanRequest, Table, TableScan};
+use squall_storage::{Claim, Databases, PartMerge, PartWork, RowNumbers, ScanRequest, Table, TableScan};
 use squall_types::{Block, Column, ColumnBuilder, DataType, Result, Schema, Value};
 
 pub fn columns(columns: &[(&str, &str)]) -> Vec<ColumnDescription> {
@@ -95,7 +95,7 @@ pub fn request(table: &dyn Table, names: &[&str], predicate: Option<Expression>)
         bounds: Vec::new(),
         limit: None,
         skip_indexes: Default::default(),
-        row_numbers: false,
+        row_numbers: RowNumbers::None,
     }
 }
 

@@ -66,7 +66,7 @@ impl FrameWalk for CountWalk {
 
 const LANES: usize = 4;
 
-/// The most groups of [`GroupIds::Each`] for which lanes pay: 256 KiB of them, within every second-level cache.
+/// The most groups of [`GroupIds::Each`] for which lanes pay, if there are as many rows: 256 KiB of them, within every second-level cache.
 const LANE_GROUPS_MAX: usize = 16_384;
 
 #[derive(Default)]
@@ -152,7 +152,7 @@ impl Accumulator for Counts {
                     count_in_lanes(&ids[..rows], |id, lane| lanes[usize::from(id)][lane] += 1);
                 }
             }
-            GroupIds::Each(ids) if groups <= LANE_GROUPS_MAX => {
+            GroupIds::Each(ids) if groups <= LANE_GROUPS_MAX.min(rows) => {
                 self.prepare_lanes(groups, rows);
                 let lanes = &mut self.lanes[..];
                 count_in_lanes(&ids[..rows], |id, lane| lanes[id as usize][lane] += 1);
@@ -163,6 +163,11 @@ impl Accumulator for Counts {
             }
         }
         Ok(())
+    }
+
+    fn reserve_groups(&mut self, groups: usize) -> Result<()> {
+        let more = groups.saturating_sub(self.totals.len());
+        squall_types::grow(&mut self.totals, more)
     }
 
     fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {

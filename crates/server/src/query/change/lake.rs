@@ -9,7 +9,7 @@ use squall_engine::QueryContext;
 use squall_files::{FileTable, FileTableOptions, Reach};
 use squall_formats::FormatOptions;
 use squall_runtime::block_on;
-use squall_storage::{AddedRows, Claim, ForeignRows, InsertLimits, ScanRequest, SkipIndexUse, Table};
+use squall_storage::{AddedRows, Claim, ForeignRows, InsertLimits, RowNumbers, ScanRequest, SkipIndexUse, Table};
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 use tokio::sync::mpsc::{Sender, channel};
 
@@ -75,7 +75,7 @@ fn read(file: &ForeignRows, schema: &Schema, options: FormatOptions, blocks: &Se
         bounds: Vec::new(),
         limit: None,
         skip_indexes: SkipIndexUse::default(),
-        row_numbers: false,
+        row_numbers: RowNumbers::None,
     })?;
     let mut row = 0;
     loop {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use squall_engine::QueryContext;
 use squall_planner::{DescribeScan, ExplainOptions, Plan, Scan, explain_plan, not_explained};
 use squall_sql::ast::{self, ExplainKind, Literal, SettingValue, Statement};
-use squall_storage::{ScanRequest, SkipIndexUse, TableHandle};
+use squall_storage::{RowNumbers, ScanRequest, SkipIndexUse, TableHandle};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings};
 
 use super::system_command::run_blocking;
@@ -132,7 +132,7 @@ fn request_of(scan: &Scan, settings: &Settings) -> ScanRequest {
         bounds: Vec::new(),
         limit: scan.limit,
         skip_indexes: SkipIndexUse::new(settings),
-        row_numbers: false,
+        row_numbers: RowNumbers::None,
     }
 }
 

@@ -11,7 +11,8 @@ use squall_engine::QueryContext;
 use squall_formats::FormatOptions;
 use squall_functions::{FunctionContext, Moment, SeriesTags};
 use squall_planner::{
-    OutsideSource, Plan, PlannerContext, SubqueryRunner, may_read_projections, plan_query, use_projections,
+    OutsideSource, Plan, PlannerContext, SubqueryRunner, may_read_late, may_read_projections, plan_query, read_late,
+    use_projections,
 };
 use squall_runtime::ProfileEvent;
 use squall_sql::{ParserLimits, ast};
@@ -39,6 +40,7 @@ pub(in crate::query) async fn plan(session: &Session, query: &ast::Query, contex
     let mut plan = with_planner(session, context, query, plan_query).await?;
     context.note_uses(|uses| uses.note_columns(&plan));
     choose_projections(session, &mut plan, context)?;
+    read_late(&mut plan, &context.settings);
     Ok(plan)
 }
 
@@ -195,6 +197,9 @@ pub(in crate::query) async fn plan_cached(
     let mut plan = plan_or_find(session, parsed, query, context).await?;
     if may_read_projections(&plan, &context.settings) {
         choose_projections(session, Arc::make_mut(&mut plan), context)?;
+    }
+    if may_read_late(&plan, &context.settings) {
+        read_late(Arc::make_mut(&mut plan), &context.settings);
     }
     Ok(plan)
 }
@@ -356,6 +361,7 @@ impl SubqueryRunner for Runner {
     fn run(&self, mut plan: Plan) -> Result<Vec<Block>> {
         self.context.note_uses(|uses| uses.note_columns(&plan));
         choose_projections(&self.session, &mut plan, &self.context)?;
+        read_late(&mut plan, &self.context.settings);
         let engine = &self.session.server.engine;
         if self.is_here {
             // Each has a context of its own: its end is not that of the next one.

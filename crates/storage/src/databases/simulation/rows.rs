@@ -15,7 +15,7 @@ use super::super::{Databases, Rewrite, RewriteOf};
 use super::{COLUMNS, MORE, Pieces, ROWS};
 use crate::merge_tree::PartSelection;
 use crate::mutation::{MutationStep, StoredMutation};
-use crate::table::{Claim, PartWork, ScanRequest, SkipIndexUse, Table, TableScan};
+use crate::table::{Claim, PartWork, RowNumbers, ScanRequest, SkipIndexUse, Table, TableScan};
 
 fn column(name: &str) -> ColumnDescription {
     ColumnDescription::new(name, DataType::UInt64)
@@ -48,7 +48,7 @@ fn read_numbered(source: &dyn Table, each: &mut dyn FnMut(Block, Column) -> Resu
         bounds: Vec::new(),
         limit: None,
         skip_indexes: SkipIndexUse::default(),
-        row_numbers: true,
+        row_numbers: RowNumbers::WithinPart,
     })?;
     read(&*scan, &mut |block| {
         let (mut columns, mut fields) = (block.columns().to_vec(), block.schema().fields.clone());
@@ -217,7 +217,7 @@ pub(super) fn pieces(table: &dyn Table) -> Pieces {
         bounds: Vec::new(),
         limit: None,
         skip_indexes: SkipIndexUse::default(),
-        row_numbers: false,
+        row_numbers: RowNumbers::None,
     };
     let mut rows: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
     let scanned = table.scan(&request).and_then(|scan| {

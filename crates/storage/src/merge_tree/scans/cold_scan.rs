@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 use squall_runtime::cpu::logical_cpus;
 use squall_types::{Block, Error, Result, Rows, Schema};
 
-use super::hot_scan::{first_row, slice};
+use super::hot_scan::slice;
 use super::pruning::{Segment, selection};
 use crate::column_cache::ChunkLoad;
 use crate::merge_tree::parts::part::Part;
-use crate::table::{Claim, Morsel, ScanRequest, ScanSelection, TableScan};
+use crate::table::{Claim, Morsel, RowNumbers, ScanRequest, ScanSelection, TableScan};
 
 /// Row groups that are fetched before they are claimed: two a core, so that every core has one to decode.
 const GROUPS_AHEAD_PER_CPU: usize = 2;
@@ -25,8 +25,7 @@ const BYTES_AHEAD_PER_CPU_MAX: u64 = 64 << 20;
 pub(in crate::merge_tree) struct ColdScan {
     schema: Arc<Schema>,
     columns: Vec<usize>,
-    /// Whether rows' numbers are wanted.
-    row_numbers: bool,
+    row_numbers: RowNumbers,
     rows: u64,
     selection: ScanSelection,
     state: Mutex<State>,
@@ -160,7 +159,7 @@ impl ColdScan {
         let scan = Arc::new_cyclic(|this| Self {
             schema: request.schema.clone(),
             columns: columns.to_vec(),
-            row_numbers: request.row_numbers,
+            row_numbers: request.row_numbers.clone(),
             rows,
             selection,
             state: Mutex::new(State { groups, first_open: 0, rows_left: rows }),
@@ -311,7 +310,7 @@ impl TableScan for ColdScan {
             let at = state.groups.partition_point(|group| group.first <= morsel.first).saturating_sub(1);
             match state.groups.get(at) {
                 Some(Group { part, row_group, first, segments, chunks: Chunks::Ready(arrays), .. }) => {
-                    let number = self.row_numbers.then(|| first_row(part, *row_group));
+                    let number = self.row_numbers.first(part, *row_group);
                     (at, morsel.first - first, arrays.clone(), segments.clone(), number)
                 }
                 _ => return Err(Error::logical("a row group that is not decoded yet")),

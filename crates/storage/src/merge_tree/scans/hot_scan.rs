@@ -68,7 +68,7 @@ impl HotScan {
                     found.into()
                 }
             };
-            let first = request.row_numbers.then(|| first_row(&segment.part, segment.row_group));
+            let first = request.row_numbers.first(&segment.part, segment.row_group);
             hot.push(HotSegment { chunks: rows, offset: segment.offset, rows: segment.rows, first });
         }
         cache.count((chunks - misses) as u64, misses as u64);
@@ -185,11 +185,6 @@ impl HotScan {
 /// Whether rows of several arrays of a type may stand in one: not where each array has a dictionary of its own.
 fn can_be_gathered(data_type: &DataType) -> bool {
     !data_type.is_nested() && !matches!(data_type, DataType::LowCardinality(_) | DataType::Nothing)
-}
-
-/// The number of a row group's first row within its part.
-pub(in crate::merge_tree) fn first_row(part: &Part, row_group: usize) -> u64 {
-    part.description.row_groups.iter().take(row_group).map(|group| group.rows as u64).sum()
 }
 
 /// Rows of a row group's chunks as a block under the scan's names and types; with their numbers where the group's first one is given.

@@ -113,7 +113,7 @@ impl Run {
             match &self.mapping {
                 Some(mapping) => {
                     let fields = mapping.columns.read.iter().filter_map(|at| mapping.schema.stored.fields.get(*at));
-                    let number = request.schema.fields.last().filter(|_| request.row_numbers);
+                    let number = request.schema.fields.last().filter(|_| request.row_numbers.are_wanted());
                     let schema = Arc::new(Schema::new(fields.chain(number).cloned()));
                     let request = ScanRequest { schema, ..request.clone() };
                     plain_scan(&all.live, segments, &mapping.columns.read, &request)
@@ -132,7 +132,7 @@ impl MappedScan {
     /// What was read of a run as the columns that are wanted.
     fn mapped(&self, mapping: &Mapping, block: Block) -> Result<Block> {
         let wanted = &self.request.schema;
-        if !self.request.row_numbers {
+        if !self.request.row_numbers.are_wanted() {
             return mapping.columns.map(&block, wanted);
         }
         let (rows, mut columns) = (block.rows(), block.columns().to_vec());

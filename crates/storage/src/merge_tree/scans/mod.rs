@@ -10,4 +10,5 @@ pub(super) mod key_search;
 pub(super) mod mapped_scan;
 pub(super) mod origin;
 pub(super) mod pruning;
+pub(super) mod row_places;
 pub(super) mod zone_map;

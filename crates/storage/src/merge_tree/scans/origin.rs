@@ -14,7 +14,9 @@ use crate::index_analysis::IndexAnalysis;
 use crate::merge_tree::MergeTreeTable;
 use crate::merge_tree::parts::part::Part;
 use crate::merge_tree::parts::part_name::PartName;
-use crate::table::{Claim, Insertion, Morsel, PartColumn, PartInfo, ScanRequest, ScanSelection, Table, TableScan};
+use crate::table::{
+    Claim, Insertion, Morsel, PartColumn, PartInfo, RowNumbers, ScanRequest, ScanSelection, Table, TableScan,
+};
 
 /// Morsels of a part are numbered within so many numbers.
 const PART_BITS: u32 = 40;
@@ -187,8 +189,9 @@ impl Table for PartColumns {
             let origin = column.checked_sub(own).and_then(|at| self.origins.get(at));
             matches!(origin, Some(Origin::PartOffset))
         };
-        let row_numbers = request.columns.iter().any(is_number);
-        if row_numbers {
+        let has_numbers = request.columns.iter().any(is_number);
+        let row_numbers = if has_numbers { RowNumbers::WithinPart } else { RowNumbers::None };
+        if has_numbers {
             fields.push((Origin::PartOffset.name().into(), DataType::UInt64));
         }
         let schema = Arc::new(Schema { fields });
@@ -222,7 +225,7 @@ impl Table for PartColumns {
                 columns: stored.clone(),
                 schema: schema.clone(),
                 predicate,
-                row_numbers,
+                row_numbers: row_numbers.clone(),
                 ..request.clone()
             };
             parts.push((self.table.of_part(part).scan(&request)?, columns));
