@@ -27,7 +27,7 @@ SELECT * FROM late ORDER BY id DESC LIMIT 2;
 SELECT extra, s, f FROM late ORDER BY n DESC, id LIMIT 4;
 SELECT count(), sum(length(s)), sum(cityHash64(s, extra, f)) FROM (SELECT * FROM late ORDER BY cityHash64(id) LIMIT 555);
 SELECT * FROM late FINAL ORDER BY id LIMIT 1;
-SELECT _part_offset, s, lc, extra FROM late ORDER BY id LIMIT 1;
+SELECT _partition_id, s, lc, extra FROM late ORDER BY id LIMIT 1;
 DROP TABLE late;
 CREATE TABLE newest (k UInt32, v String, w String, ver UInt32) ENGINE = ReplacingMergeTree(ver) ORDER BY k;
 INSERT INTO newest SELECT number, concat('old ', toString(number)), 'w', 1 FROM numbers(1000);

@@ -323,7 +323,7 @@ pub fn rows(plan: &Plan) -> Result<Vec<Block>> {
             }
             Ok(out)
         }
-        Plan::Join(_) | Plan::CommonSubplan { .. } | Plan::CommonRows(_) => {
+        Plan::Join(_) | Plan::CommonSubplan { .. } | Plan::CommonRows(_) | Plan::LateColumns(_) => {
             Err(Error::logical("a step that is beyond this runner"))
         }
         Plan::Window(squall_planner::Window { input, .. }) | Plan::ArrayJoin { input, .. } => {

@@ -16,6 +16,7 @@ use squall_runtime::{CurrentMetric, LocalThreadPool, ProfileEvent, ThreadPool, T
 use squall_types::Rows;
 
 pub(crate) use load::{ChunkLoad, DecodeChunk};
+pub(crate) use s3_fifo::ChunkOrigin;
 use s3_fifo::{Key, S3Fifo, Take};
 
 /// Threads that wait for the disk at once: enough to keep its queue full.
@@ -123,7 +124,7 @@ impl ColumnCache {
     }
 
     /// Puts a chunk of `bytes` in memory in where the bound allows, and lets go of others for it.
-    pub(crate) fn put(&self, slot: &Arc<ChunkSlot>, rows: &Rows, bytes: usize) {
+    pub(crate) fn put(&self, slot: &Arc<ChunkSlot>, rows: &Rows, bytes: usize, origin: ChunkOrigin) {
         if bytes > self.capacity {
             return;
         }
@@ -131,7 +132,7 @@ impl ColumnCache {
         slot.rows.store(Some(Arc::new(rows.clone())));
         let State { policy, slots } = &mut *state;
         slots.insert(slot.key, slot.clone());
-        let evicted = policy.insert(slot.key, bytes, &mut |key, take| {
+        let evicted = policy.insert(slot.key, bytes, origin, &mut |key, take| {
             slots.get(&key).map_or(0, |slot| match take {
                 Take::All => slot.uses.swap(0, Ordering::Relaxed),
                 Take::One => {
@@ -239,14 +240,14 @@ mod tests {
         for slot in &slots {
             assert!(slot.get().is_none());
             cache.count(0, 1);
-            cache.put(slot, &chunk(1000), 8000);
+            cache.put(slot, &chunk(1000), 8000, ChunkOrigin::Read);
         }
         let statistics = cache.statistics();
         assert!(statistics.bytes <= 100_000 && statistics.chunks >= 10, "{statistics:?}");
         assert_eq!(statistics.misses, 50);
         assert_eq!(statistics.evictions, 50 - statistics.chunks);
         assert_eq!(slots.iter().filter(|slot| slot.get().is_some()).count() as u64, statistics.chunks);
-        cache.put(&cache.slot(), &chunk(100_000), 800_000);
+        cache.put(&cache.slot(), &chunk(100_000), 800_000, ChunkOrigin::Read);
         assert!(cache.statistics().bytes <= 100_000);
         cache.clear();
         assert_eq!((cache.statistics().bytes, cache.statistics().chunks), (0, 0));

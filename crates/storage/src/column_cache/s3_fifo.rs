@@ -1,11 +1,14 @@
 //! Which chunks to let go of when the cache is full: S3-FIFO (Yang et al., *FIFO queues are all you need for cache eviction*,
 //! SOSP 2023) over bytes. New chunks pass through a small queue, so that one scan of a large table does not push out what many
-//! queries use. Only decides: knows keys, sizes and how often each was used, not the chunks.
+//! queries use. Chunks that were written and that nobody has read pass through a queue of their own, which is never long: of a wide table most
+//! columns are never read. Only decides: knows keys, sizes and how often each was used, not the chunks.
 
 use std::collections::{HashMap, VecDeque};
 
 /// The share of the capacity that new chunks pass through, as a divisor.
 const SMALL_SHARE: usize = 10;
+/// The share of the capacity that chunks may have which were written and not read, as a divisor.
+const WRITTEN_SHARE: usize = 8;
 
 /// What names a chunk.
 pub(super) type Key = u64;
@@ -14,12 +17,14 @@ pub(super) type Key = u64;
 #[derive(Debug)]
 pub(super) struct S3Fifo {
     capacity: usize,
+    written: VecDeque<Key>,
     small: VecDeque<Key>,
     main: VecDeque<Key>,
     /// Keys that were evicted from `small` not long ago: where one comes back, it goes to `main` at once.
     ghost: VecDeque<Key>,
     resident: HashMap<Key, Resident>,
     ghosts: HashMap<Key, usize>,
+    written_bytes: usize,
     small_bytes: usize,
     bytes: usize,
 }
@@ -27,18 +32,36 @@ pub(super) struct S3Fifo {
 #[derive(Clone, Copy, Debug)]
 struct Resident {
     bytes: usize,
-    is_small: bool,
+    queue: Queue,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Queue {
+    Written,
+    Small,
+    Main,
+}
+
+/// Where a chunk comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ChunkOrigin {
+    /// It was written just now.
+    Written,
+    /// A query read it.
+    Read,
 }
 
 impl S3Fifo {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             capacity,
+            written: VecDeque::new(),
             small: VecDeque::new(),
             main: VecDeque::new(),
             ghost: VecDeque::new(),
             resident: HashMap::new(),
             ghosts: HashMap::new(),
+            written_bytes: 0,
             small_bytes: 0,
             bytes: 0,
         }
@@ -56,7 +79,13 @@ impl S3Fifo {
 
     /// Takes a chunk in and names those that must go, maybe the new one itself. `uses` tells how often a chunk was used since it
     /// was last asked about, 0 to 3, and takes one (or, for a chunk that moves up, all) of these uses back.
-    pub(super) fn insert(&mut self, key: Key, bytes: usize, uses: &mut dyn FnMut(Key, Take) -> u8) -> Vec<Key> {
+    pub(super) fn insert(
+        &mut self,
+        key: Key,
+        bytes: usize,
+        origin: ChunkOrigin,
+        uses: &mut dyn FnMut(Key, Take) -> u8,
+    ) -> Vec<Key> {
         let mut evicted = Vec::new();
         if bytes > self.capacity {
             evicted.push(key);
@@ -65,24 +94,42 @@ impl S3Fifo {
         if self.resident.contains_key(&key) {
             return evicted;
         }
-        let is_small = self.ghosts.remove(&key).is_none();
-        self.resident.insert(key, Resident { bytes, is_small });
+        let queue = match (origin, self.ghosts.remove(&key)) {
+            (ChunkOrigin::Written, _) => Queue::Written,
+            (ChunkOrigin::Read, None) => Queue::Small,
+            (ChunkOrigin::Read, Some(_)) => Queue::Main,
+        };
         self.bytes += bytes;
-        if is_small {
-            self.small.push_back(key);
-            self.small_bytes += bytes;
-        } else {
-            self.main.push_back(key);
+        self.resident.insert(key, Resident { bytes, queue });
+        match queue {
+            Queue::Written => {
+                self.written.push_back(key);
+                self.written_bytes += bytes;
+            }
+            Queue::Small => {
+                self.small.push_back(key);
+                self.small_bytes += bytes;
+            }
+            Queue::Main => self.main.push_back(key),
         }
-        while self.bytes > self.capacity {
-            let victim = if self.small_bytes > self.capacity / SMALL_SHARE || self.main.is_empty() {
-                self.evict_small(uses)
+        loop {
+            let has_room = self.bytes <= self.capacity;
+            let queue = if self.written_bytes > self.capacity / WRITTEN_SHARE {
+                Queue::Written
+            } else if has_room {
+                break;
+            } else if self.small_bytes > self.capacity / SMALL_SHARE {
+                Queue::Small
+            } else if !self.written.is_empty() {
+                Queue::Written
+            } else if self.main.is_empty() {
+                Queue::Small
             } else {
-                self.evict_main(uses)
+                Queue::Main
             };
-            match victim {
+            match self.evict(queue, uses) {
                 Some(victim) => evicted.push(victim),
-                None if self.small.is_empty() && self.main.is_empty() => break,
+                None if self.written.is_empty() && self.small.is_empty() && self.main.is_empty() => break,
                 None => {}
             }
         }
@@ -94,40 +141,40 @@ impl S3Fifo {
         // Its place in the queue is passed over when it comes to the front.
         if let Some(resident) = self.resident.remove(&key) {
             self.bytes -= resident.bytes;
-            if resident.is_small {
-                self.small_bytes -= resident.bytes;
-            }
+            self.leave(resident);
         }
     }
 
-    /// One step over `small`: its oldest chunk goes, or moves to `main` where it was used meanwhile.
-    fn evict_small(&mut self, uses: &mut dyn FnMut(Key, Take) -> u8) -> Option<Key> {
-        let key = self.small.pop_front()?;
-        let resident = self.resident.get_mut(&key).filter(|resident| resident.is_small)?;
-        self.small_bytes -= resident.bytes;
-        if uses(key, Take::All) > 0 {
-            resident.is_small = false;
+    /// One step over a queue: its oldest chunk goes, or moves to the end of `main` where it was used meanwhile.
+    fn evict(&mut self, queue: Queue, uses: &mut dyn FnMut(Key, Take) -> u8) -> Option<Key> {
+        let (keys, take) = match queue {
+            Queue::Written => (&mut self.written, Take::All),
+            Queue::Small => (&mut self.small, Take::All),
+            Queue::Main => (&mut self.main, Take::One),
+        };
+        let key = keys.pop_front()?;
+        let resident = *self.resident.get(&key).filter(|resident| resident.queue == queue)?;
+        self.leave(resident);
+        if uses(key, take) > 0 {
             self.main.push_back(key);
+            self.resident.insert(key, Resident { queue: Queue::Main, ..resident });
             return None;
         }
-        let bytes = resident.bytes;
-        self.remember(key, bytes);
-        self.resident.remove(&key);
-        self.bytes -= bytes;
-        Some(key)
-    }
-
-    /// One step over `main`: its oldest chunk goes, or goes round again where it was used meanwhile.
-    fn evict_main(&mut self, uses: &mut dyn FnMut(Key, Take) -> u8) -> Option<Key> {
-        let key = self.main.pop_front()?;
-        let resident = *self.resident.get(&key).filter(|resident| !resident.is_small)?;
-        if uses(key, Take::One) > 0 {
-            self.main.push_back(key);
-            return None;
+        if queue != Queue::Main {
+            self.remember(key, resident.bytes);
         }
         self.resident.remove(&key);
         self.bytes -= resident.bytes;
         Some(key)
+    }
+
+    /// Takes a chunk out of the bytes of its queue.
+    fn leave(&mut self, resident: Resident) {
+        match resident.queue {
+            Queue::Written => self.written_bytes -= resident.bytes,
+            Queue::Small => self.small_bytes -= resident.bytes,
+            Queue::Main => {}
+        }
     }
 
     fn remember(&mut self, key: Key, bytes: usize) {
@@ -165,33 +212,46 @@ mod tests {
             before
         };
         for hot in 0..5 {
-            assert!(policy.insert(hot, 100, &mut |key, take| uses(&mut used, key, take)).is_empty());
+            assert!(policy.insert(hot, 100, ChunkOrigin::Read, &mut |key, take| uses(&mut used, key, take)).is_empty());
         }
         let mut gone = Vec::new();
         for cold in 100..1000 {
             (0..5).for_each(|hot| *used.entry(hot).or_default() = 3);
-            gone.extend(policy.insert(cold, 100, &mut |key, take| uses(&mut used, key, take)));
+            gone.extend(policy.insert(cold, 100, ChunkOrigin::Read, &mut |key, take| uses(&mut used, key, take)));
         }
         assert!((0..5).all(|hot| !gone.contains(&hot)));
         assert!(policy.bytes() <= 1000);
     }
 
     #[test]
+    fn what_is_written_and_not_read_takes_little() {
+        let mut policy = S3Fifo::new(8_000);
+        let mut insert = |key: Key, origin| policy.insert(key, 100, origin, &mut |key, _| u8::from(key % 10 == 0));
+        let gone: Vec<Key> = (0..50).flat_map(|key| insert(key, ChunkOrigin::Written)).collect();
+        // Those that were read stay.
+        assert!(gone.iter().all(|key| key % 10 > 0));
+        assert_eq!(gone.len(), 50 - 10 - 4);
+        // What was let go of and is read later stays, too.
+        assert!(insert(gone[0], ChunkOrigin::Read).is_empty());
+        assert_eq!(policy.resident.get(&gone[0]).unwrap().queue, Queue::Main);
+    }
+
+    #[test]
     fn a_chunk_that_is_too_large_is_not_kept() {
         let mut policy = S3Fifo::new(10);
-        assert_eq!(policy.insert(1, 11, &mut |_, _| 0), [1]);
+        assert_eq!(policy.insert(1, 11, ChunkOrigin::Read, &mut |_, _| 0), [1]);
         assert_eq!(policy.bytes(), 0);
     }
 
     proptest! {
         #[test]
         fn bytes_stay_within_the_bound_and_add_up(
-            steps in prop::collection::vec((0..40_u64, 1..60_usize, any::<bool>(), 0..4_u8), 1..400),
+            steps in prop::collection::vec((0..40_u64, 1..60_usize, any::<bool>(), any::<bool>(), 0..4_u8), 1..400),
         ) {
             let mut policy = S3Fifo::new(200);
             let mut kept: HashMap<Key, usize> = HashMap::new();
             let mut used: HashMap<Key, u8> = HashMap::new();
-            for (key, bytes, removes, uses) in steps {
+            for (key, bytes, removes, is_written, uses) in steps {
                 used.insert(key, uses);
                 if removes {
                     policy.remove(key);
@@ -199,7 +259,8 @@ mod tests {
                     continue;
                 }
                 kept.entry(key).or_insert(bytes);
-                let evicted = policy.insert(key, bytes, &mut |key, take| {
+                let origin = if is_written { ChunkOrigin::Written } else { ChunkOrigin::Read };
+                let evicted = policy.insert(key, bytes, origin, &mut |key, take| {
                     let count = used.entry(key).or_default();
                     let before = *count;
                     *count = if take == Take::All { 0 } else { before.saturating_sub(1) };
@@ -209,6 +270,7 @@ mod tests {
                     kept.remove(key);
                 });
                 prop_assert!(policy.bytes() <= 200);
+                prop_assert!(policy.written_bytes <= 200 / WRITTEN_SHARE);
                 prop_assert_eq!(policy.bytes(), kept.values().sum::<usize>());
                 prop_assert_eq!(policy.len(), kept.len());
             }

@@ -30,7 +30,7 @@ use super::part_place::{InMemory, PartPlace, Within};
 use super::part_schema::PartSchema;
 use super::part_writer::write_error;
 use super::table_directory::TableDirectory;
-use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache, DecodeChunk};
+use crate::column_cache::{ChunkLoad, ChunkOrigin, ChunkSlot, ColumnCache, DecodeChunk};
 use crate::disk::OpenFile;
 use crate::identity::TableIdentity;
 use crate::key_condition::ValueRange;
@@ -270,7 +270,7 @@ impl Part {
     }
 
     /// Puts a chunk that is at hand into the cache, as it is held from now on.
-    pub(crate) fn remember(&self, row_group: usize, column: usize, rows: Rows) -> Rows {
+    pub(crate) fn remember(&self, row_group: usize, column: usize, rows: Rows, origin: ChunkOrigin) -> Rows {
         let rows = match rows {
             Rows::Whole(array) => {
                 if let (Some(zones), Some((_, data_type))) = (
@@ -297,7 +297,7 @@ impl Part {
                 }
                 held => held.memory_bytes(),
             };
-            self.cache.put(slot, &rows, bytes);
+            self.cache.put(slot, &rows, bytes, origin);
         }
         rows
     }
@@ -327,7 +327,7 @@ impl Part {
             let bytes = Buffer::from_vec(decode_page(&self.read_range(&*file, page.at)?)?);
             if let Some(slot) = self.index_slots.get(wanted.index).and_then(|slots| slots.get(wanted.page)) {
                 let array: ArrayRef = Arc::new(UInt8Array::new(bytes.clone().into(), None));
-                self.cache.put(slot, &Rows::Whole(array), bytes.len());
+                self.cache.put(slot, &Rows::Whole(array), bytes.len(), ChunkOrigin::Read);
             }
             Ok((*wanted, bytes))
         };

@@ -17,6 +17,7 @@ use super::part::{Part, PartFile};
 use super::part_encoder::{EncodedPart, PartEncoder};
 use super::part_name::PartName;
 use super::unsorted_rows::UnsortedRows;
+use crate::column_cache::ChunkOrigin;
 use crate::evaluate::evaluate;
 use crate::merge_tree::MergeTree;
 use crate::merge_tree::chunks::parquet_layout::compact_dictionary;
@@ -202,7 +203,7 @@ pub(in crate::merge_tree) async fn write_encoded(
     for (row_group, arrays) in arrays.into_iter().enumerate() {
         for (column, array) in arrays.into_iter().enumerate() {
             let rows = held(array, table.schema.layout.ratio_of_defaults(column), pieces).await;
-            part.remember(row_group, column, rows);
+            part.remember(row_group, column, rows, ChunkOrigin::Written);
             pieces.pause().await;
         }
     }

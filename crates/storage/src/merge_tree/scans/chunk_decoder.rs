@@ -12,7 +12,7 @@ use arrow_schema::DataType as ArrowType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use squall_types::{Coder, Error, Result, Rows, match_primitive, reserve};
 
-use crate::column_cache::DecodeChunk;
+use crate::column_cache::{ChunkOrigin, DecodeChunk};
 use crate::merge_tree::parts::part::{Part, corrupted};
 
 /// Rows that are read between two looks at the clock.
@@ -60,7 +60,7 @@ impl ChunkDecoder {
             Some(growing) => growing.finish(self.part.schema.layout.ratio_of_defaults(self.column))?,
             None => Rows::Whole(new_empty_array(self.part.arrow_type(self.column))),
         };
-        Ok(self.part.remember(self.row_group, self.column, rows))
+        Ok(self.part.remember(self.row_group, self.column, rows, ChunkOrigin::Read))
     }
 }
 
