@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::arithmetic::{Shape, wide};
 use super::kernel::{argument_as, as_type, binary, unary};
-use super::simple::{Call, Function, integers};
+use super::simple::{Call, Function, Strings, integers, primitive_column};
 use super::{bit_strings, wide_bits};
 use crate::function::{BoundFunction, ScalarFunction};
 
@@ -225,6 +226,13 @@ fn bit_count(call: &Call<'_>) -> Bound {
     }
     call.arguments(1..=1)?;
     let data_type = call.type_of(0);
+    match data_type {
+        DataType::String => return count_in_strings::<UInt64Type>(call, DataType::UInt64, |ones| ones),
+        DataType::FixedString(_) => {
+            return count_in_strings::<UInt16Type>(call, DataType::UInt16, |ones| ones as u16);
+        }
+        _ => {}
+    }
     let width = data_type.fixed_width_bytes().filter(|_| Shape::of_number(call, 0).is_ok());
     let operand = match width {
         Some(width) => unsigned(width),
@@ -241,6 +249,19 @@ fn bit_count(call: &Call<'_>) -> Bound {
         let narrow = as_type(arguments, &operand)?;
         let wide = as_type(&narrow, &DataType::UInt64)?;
         unary::<UInt64Type, UInt8Type>(&DataType::UInt8, &wide, rows, |value| value.count_ones() as u8)
+    })
+}
+
+/// The bits that are set in the bytes of a string.
+fn count_in_strings<T: ArrowPrimitiveType>(
+    call: &Call<'_>,
+    result: DataType,
+    as_result: fn(u64) -> T::Native,
+) -> Bound {
+    call.bind(result.clone(), move |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        let ones = |row: usize| strings.get(row).iter().map(|byte| u64::from(byte.count_ones())).sum();
+        Ok(primitive_column::<T>(result.clone(), rows, |row| as_result(ones(row))))
     })
 }
 

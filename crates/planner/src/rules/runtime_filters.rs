@@ -17,6 +17,8 @@ const APPLY_FILTER: &str = "__applyFilter";
 const APPLY_BOUNDS: &str = "__applyBounds";
 /// A filter that lets more of the rows through is not worth testing.
 const PASSED_MAX: f64 = 0.7;
+/// A filter that lets no more of the rows through is tested before others, though its own join would test them next.
+const SPARES_OTHERS_MAX: f64 = 0.1;
 
 /// A runtime filter as the engine finds it in a plan.
 #[derive(Clone, Copy, Debug)]
@@ -141,20 +143,51 @@ fn number_of(filter: u64) -> Expression {
 
 /// Adds filters to the probe sides of joins that are worth it.
 pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
-    let mut filters = 0;
+    let mut filters = Filters::default();
     add(plan, &mut filters, functions)?;
-    if filters > 0 { set_apart(plan, functions) } else { Ok(()) }
+    if filters.passed.is_empty() { Ok(()) } else { set_apart(plan, &filters, functions) }
 }
 
-fn add(plan: &mut Plan, filters: &mut u64, functions: &FunctionContext) -> Result<()> {
+/// What is known of the filters by their numbers, from 1 on.
+#[derive(Default)]
+struct Filters {
+    /// Which of the rows each lets through, as an estimate.
+    passed: Vec<f64>,
+}
+
+impl Filters {
+    fn passed(&self, filter: &Expression) -> f64 {
+        let filter = RuntimeFilter::or_bounds_of(filter);
+        let place = filter.and_then(|filter| usize::try_from(filter.join).ok()?.checked_sub(1));
+        place.and_then(|place| self.passed.get(place).copied()).unwrap_or(1.0)
+    }
+
+    /// Filters of the same rows in the order in which they are tested: those that leave most to no others first. One that need not be tested, as
+    /// the rows come to its own join next, is worth it where it spares another one most of its rows.
+    fn in_order(&self, mut filters: Vec<Expression>) -> Vec<Expression> {
+        filters.sort_by(|left, right| self.passed(left).total_cmp(&self.passed(right)));
+        let last = filters.iter().rposition(|filter| RuntimeFilter::of(filter).is_some()).unwrap_or(0);
+        for filter in filters.iter_mut().take(last) {
+            if self.passed(filter) < SPARES_OTHERS_MAX
+                && let Expression::Function { name, .. } = filter
+            {
+                *name = APPLY_FILTER.into();
+            }
+        }
+        filters
+    }
+}
+
+fn add(plan: &mut Plan, filters: &mut Filters, functions: &FunctionContext) -> Result<()> {
     if let Plan::Join(join) = plan
         && drops_unmatched_left(join)
         && let Some(passed) = passed(join)
     {
         let is_tested = has_work_below(&join.left) && passed < PASSED_MAX;
-        *filters += 1;
-        join.runtime_filter = Some(*filters);
-        let number = number_of(*filters);
+        filters.passed.push(passed);
+        let own = filters.passed.len() as u64;
+        join.runtime_filter = Some(own);
+        let number = number_of(own);
         let keys = join.keys.iter().map(|key| key.left.clone());
         let filter = Expression::Function {
             name: if is_tested { APPLY_FILTER } else { APPLY_BOUNDS }.into(),
@@ -162,7 +195,7 @@ fn add(plan: &mut Plan, filters: &mut u64, functions: &FunctionContext) -> Resul
             arguments: std::iter::once(number).chain(keys).collect(),
         };
         predicate_pushdown::add(&mut join.left, filter, functions)?;
-        if take_back(&mut join.left, *filters, functions)? {
+        if take_back(&mut join.left, own, functions)? {
             join.runtime_filter = None;
         }
     }
@@ -236,11 +269,11 @@ fn passed(join: &Join) -> Option<f64> {
 }
 
 /// Gives each filter a step of its own, after all other conditions, which are cheaper.
-fn set_apart(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
-    plan.try_for_each_input(|input| set_apart(input, functions))?;
+fn set_apart(plan: &mut Plan, known: &Filters, functions: &FunctionContext) -> Result<()> {
+    plan.try_for_each_input(|input| set_apart(input, known, functions))?;
     let scan = match plan {
         Plan::Scan(scan) => scan,
-        Plan::Filter { .. } => return split_filter(plan, functions),
+        Plan::Filter { .. } => return split_filter(plan, known, functions),
         _ => return Ok(()),
     };
     let (filters, others) = parts(scan.predicate.take());
@@ -254,11 +287,11 @@ fn set_apart(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
         });
         scan.bounds.extend(bounds);
     }
-    put_above(plan, filters);
+    put_above(plan, known.in_order(filters));
     Ok(())
 }
 
-fn split_filter(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
+fn split_filter(plan: &mut Plan, known: &Filters, functions: &FunctionContext) -> Result<()> {
     let mut filters = Vec::new();
     plan.replace_with(|plan| {
         let Plan::Filter { input, predicate } = plan else { return Ok(plan) };
@@ -269,7 +302,7 @@ fn split_filter(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
             None => *input,
         })
     })?;
-    put_above(plan, filters);
+    put_above(plan, known.in_order(filters));
     Ok(())
 }
 

@@ -54,6 +54,13 @@ impl DenseTable {
         first.map_or(NO_ROW, |first| first.load(Ordering::Relaxed).wrapping_sub(1))
     }
 
+    /// Whether a key is there.
+    #[inline]
+    pub(super) fn has(&self, key: u64) -> bool {
+        let first = self.firsts.get(key.wrapping_sub(self.least) as usize);
+        first.is_some_and(|first| first.load(Ordering::Relaxed) > 0)
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.firsts)
     }

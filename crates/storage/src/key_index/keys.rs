@@ -109,6 +109,15 @@ impl Keys {
         self.valid.as_ref().is_none_or(|valid| valid.value(row))
     }
 
+    /// The rows that have a key for which something holds.
+    pub(super) fn which(&self, holds: impl Fn(usize) -> bool) -> BooleanBuffer {
+        let all = BooleanBuffer::collect_bool(self.len(), holds);
+        match &self.valid {
+            None => all,
+            Some(valid) => &all & valid,
+        }
+    }
+
     /// Whether every row has a key.
     pub(super) fn have_all_keys(&self) -> bool {
         self.valid.is_none()

@@ -326,11 +326,25 @@ impl KeyIndex {
         self.chains.next(row)
     }
 
+    /// The tables of all partitions.
+    fn tables(&self) -> Result<Vec<&Table>> {
+        let tables: Option<Vec<&Table>> = self.partitions.iter().map(OnceLock::get).collect();
+        tables.ok_or_else(|| squall_types::Error::logical("a key index that is not filled"))
+    }
+
     /// Which keys are there. The keys must have the form of those inside.
     ///
     /// # Errors
     /// `LOGICAL_ERROR` where a partition was not filled.
     pub fn contains(&self, keys: &Keys) -> Result<BooleanBuffer> {
+        self.tables()?;
+        if let (Some(dense), KeyValues::Packed8(values)) = (&self.dense, &keys.values) {
+            return Ok(keys.which(|row| dense.has(values[row])));
+        }
+        // Of these keys, too, nothing but a bit is read.
+        if let (Some(presence), KeyValues::Packed8(values)) = (&self.presence, &keys.values) {
+            return Ok(keys.which(|row| presence.has(values[row])));
+        }
         let first = self.find(keys)?;
         Ok(BooleanBuffer::collect_bool(first.len(), |row| first[row] != NO_ROW))
     }
@@ -340,8 +354,7 @@ impl KeyIndex {
     /// # Errors
     /// `LOGICAL_ERROR` where a partition was not filled.
     pub fn find(&self, keys: &Keys) -> Result<Vec<u32>> {
-        let tables: Option<Vec<&Table>> = self.partitions.iter().map(OnceLock::get).collect();
-        let tables = tables.ok_or_else(|| squall_types::Error::logical("a key index that is not filled"))?;
+        let tables = self.tables()?;
         if let (Some(dense), KeyValues::Packed8(values)) = (&self.dense, &keys.values) {
             return Ok(find_dense(dense, keys, values));
         }

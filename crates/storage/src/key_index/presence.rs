@@ -43,8 +43,9 @@ impl Presence {
         }
     }
 
+    /// Whether a key is there.
     #[inline]
-    fn has(&self, key: u64) -> bool {
+    pub(super) fn has(&self, key: u64) -> bool {
         let place = key.wrapping_sub(self.least);
         self.words.get((place / 64) as usize).is_some_and(|word| word.load(Ordering::Relaxed) >> (place % 64) & 1 == 1)
     }

@@ -14,7 +14,7 @@ use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Numbers, Strings, primitive_column};
 use crate::scalar::tuple::elements;
 
-use super::{city, digest, integer, metro, murmur, sip, wy};
+use super::{city, digest, integer, java, metro, murmur, sip, wy};
 
 /// What the functions of no arguments give.
 const OF_NOTHING: u64 = 0xE28D_BDE7_FE22_E41C;
@@ -99,6 +99,29 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.bind(DataType::UInt64, move |arguments, rows| {
         let hashes = hash_all(&algorithm, arguments, rows)?.unwrap_or_else(|| vec![OF_NOTHING; rows]);
         Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, hashes))
+    })
+}
+
+/// `hiveHash`: of one value that has bytes of its own.
+pub(super) fn resolve_hive(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    let data_type = call.type_of(0);
+    check(call, data_type)?;
+    if data_type.is_nested() {
+        return Err(Error::not_implemented("Hive hash is not combineable for multiple arguments"));
+    }
+    let algorithm = Algorithm {
+        bytes: Box::new(|bytes| (java::hash(bytes) & i32::MAX) as u32),
+        number: None,
+        numbers: None,
+        length: integer::hash32,
+        null: OF_NULL as u32,
+        combine: Box::new(|_, right| right),
+    };
+    call.bind(DataType::Int32, move |arguments, rows| {
+        let hashes = hash_all(&algorithm, arguments, rows)?.unwrap_or_else(|| vec![OF_NOTHING as u32; rows]);
+        let hashes = hashes.into_iter().map(|hash| hash as i32).collect();
+        Ok(Column::from_primitive::<Int32Type>(DataType::Int32, hashes))
     })
 }
 

@@ -1,4 +1,4 @@
-//! `javaHash`, which is `hashCode()` of Java's strings and numbers, and Hive's variant of it.
+//! `javaHash`, which is `hashCode()` of Java's strings and numbers.
 
 use std::sync::Arc;
 
@@ -10,15 +10,10 @@ use crate::scalar::simple::{Call, Strings, integers, primitive_column};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
-    let mask = if call.name == "hiveHash" { i32::MAX } else { -1 };
     match call.type_of(0) {
         data_type if data_type.is_string_or_fixed_string() => call.bind(DataType::Int32, move |arguments, rows| {
             let strings = Strings::of(arguments, 0)?;
-            let hash = |row| {
-                let bytes = strings.get(row).iter();
-                bytes.fold(0_i32, |hash, &byte| hash.wrapping_mul(31).wrapping_add(i32::from(byte as i8))) & mask
-            };
-            Ok(primitive_column::<Int32Type>(DataType::Int32, rows, hash))
+            Ok(primitive_column::<Int32Type>(DataType::Int32, rows, |row| hash(strings.get(row))))
         }),
         data_type if data_type.is_signed_integer() => {
             // A `long` is folded, an `int` is itself.
@@ -28,13 +23,18 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                 let hash = |row: usize| {
                     let value = values[row];
                     let high = if is_long { (value >> 32) as i32 } else { 0 };
-                    (value as i32 ^ high) & mask
+                    value as i32 ^ high
                 };
                 Ok(primitive_column::<Int32Type>(DataType::Int32, rows, hash))
             })
         }
         other => Err(Error::not_implemented(format!("Function {} of type {other}", call.name))),
     }
+}
+
+/// The hash of a string of one byte a character.
+pub(super) fn hash(bytes: &[u8]) -> i32 {
+    bytes.iter().fold(0, |hash: i32, &byte| hash.wrapping_mul(31).wrapping_add(i32::from(byte as i8)))
 }
 
 /// `javaHashUTF16LE`: of text in UTF-16, two bytes a character.

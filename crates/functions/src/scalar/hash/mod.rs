@@ -45,7 +45,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("cityHash64", any::resolve64).never_throws().with_halves(),
     &Function::new("gccMurmurHash", any::resolve64).never_throws().with_halves(),
     &Function::new("halfMD5", any::resolve64).never_throws().with_halves(),
-    &Function::new("hiveHash", java::resolve).never_throws(),
+    &Function::new("hiveHash", any::resolve_hive).never_throws(),
     &Function::new("intHash32", integer::resolve32).never_throws(),
     &Function::new("intHash64", integer::resolve64).never_throws(),
     &Function::new("javaHash", java::resolve).never_throws(),

@@ -184,11 +184,12 @@ fn digit_value(digit: u8) -> u8 {
     }
 }
 
+/// How base64 is read: the bits behind the last byte may be any, as in ClickHouse.
+const READ: GeneralPurposeConfig = GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true);
+const READ_STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, READ);
 /// URL-safe base64 is written without padding and read with or without it.
-const URL_SAFE: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::URL_SAFE,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
+const READ_URL_SAFE: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::URL_SAFE, READ.with_decode_padding_mode(DecodePaddingMode::Indifferent));
 
 pub(super) fn resolve_base64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
@@ -208,7 +209,7 @@ pub(super) fn resolve_base64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
             })
         });
     }
-    let engine = if is_url { URL_SAFE } else { STANDARD };
+    let engine = if is_url { READ_URL_SAFE } else { READ_STANDARD };
     let lenient = name.starts_with("try");
     call.bind(DataType::String, move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
