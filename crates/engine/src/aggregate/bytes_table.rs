@@ -5,22 +5,20 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, BinaryArray, UInt32Array};
 use arrow_buffer::OffsetBuffer;
 use squall_functions::GroupIds;
-use squall_planner::{Expression, SortKey};
 use squall_types::memory::reserve;
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, grow};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, grow};
 
 use super::arena::Arena;
 use super::coded_keys::CodedKeys;
+use super::key_reader::{Form, KeyReader, ReadKeys};
 use super::key_table::{KeyTable, NO_GROUP, downcast_table, partition_of};
 use super::lookup_keys::LookupKeys;
-use super::row_key::{EncodedRows, RowFormat};
+use super::row_key::RowFormat;
 use super::short_key::ShortKey;
 use super::slots::{Slot, Slots};
-use crate::sort::keys::{KeyRows, encode_keys};
 
 /// Rows of which all that lookups read is prefetched before any of them is looked up.
 const LOOKUPS_AT_ONCE: usize = 64;
@@ -64,17 +62,6 @@ fn tag_of(hash: u64) -> u32 {
     (hash >> 24) as u32
 }
 
-/// How keys are bytes.
-#[derive(Clone)]
-enum Form {
-    /// One string as it stands.
-    String,
-    /// Rows of which the columns can be made again.
-    Rows(Arc<RowFormat>),
-    /// Rows of which they cannot: columns of these types are kept.
-    Columns(Arc<[DataType]>),
-}
-
 /// Groups by keys as bytes.
 pub(crate) struct BytesTable {
     form: Form,
@@ -90,15 +77,12 @@ pub(crate) struct BytesTable {
     starts: Vec<usize>,
     /// Bytes of their values.
     columns_bytes: usize,
-    rows: LookupKeys,
-    encoded: EncodedRows,
+    reader: KeyReader,
     coded: CodedKeys,
     /// Rows are groups, and there are no slots.
     is_list: bool,
     /// Keys that are not there make no groups.
     is_closed: bool,
-    /// Most keys are not short.
-    are_long: bool,
 }
 
 impl BytesTable {
@@ -113,12 +97,10 @@ impl BytesTable {
             columns: Vec::new(),
             starts: Vec::new(),
             columns_bytes: 0,
-            rows: LookupKeys::default(),
-            encoded: EncodedRows::default(),
+            reader: KeyReader::default(),
             coded: CodedKeys::default(),
             is_list: false,
             is_closed: false,
-            are_long: false,
         }
     }
 
@@ -180,13 +162,8 @@ impl BytesTable {
     }
 
     /// Makes every row a group.
-    fn append<'k>(
-        &mut self,
-        LookupKeys { hashes, short }: &LookupKeys,
-        key: impl Fn(usize) -> &'k [u8],
-        ids: &mut Vec<u32>,
-        new_rows: &mut Vec<u32>,
-    ) -> Result<()> {
+    fn append(&mut self, keys: ReadKeys<'_>, ids: &mut Vec<u32>, new_rows: &mut Vec<u32>) -> Result<()> {
+        let LookupKeys { hashes, short } = keys.known;
         let first = self.hashes.len() as u32;
         grow(&mut self.hashes, hashes.len())?;
         self.hashes.extend_from_slice(hashes);
@@ -195,11 +172,11 @@ impl BytesTable {
             new_rows.extend(0..hashes.len() as u32);
         } else {
             let length =
-                |(row, short): (usize, &ShortKey)| if short.is_long() { key(row).len() } else { short.length() };
+                |(row, short): (usize, &ShortKey)| if short.is_long() { keys.key(row).len() } else { short.length() };
             self.keys.make_room(hashes.len(), short.iter().enumerate().map(length).sum())?;
             for (row, short) in short.iter().enumerate() {
                 match short.is_long() {
-                    true => self.keys.push(key(row)),
+                    true => self.keys.push(keys.key(row)),
                     false => self.keys.push(&short.to_bytes()[..short.length()]),
                 }
             }
@@ -209,31 +186,26 @@ impl BytesTable {
         Ok(())
     }
 
-    /// The groups of keys, in order; the rows that made new groups are added to `new_rows`. `key` gives the keys that are not short.
-    fn find_or_insert<'k>(
-        &mut self,
-        rows: &LookupKeys,
-        key: impl Fn(usize) -> &'k [u8],
-        ids: &mut Vec<u32>,
-        new_rows: &mut Vec<u32>,
-    ) -> Result<()> {
+    /// The groups of keys, in order; the rows that made new groups are added to `new_rows`.
+    fn find_or_insert(&mut self, keys: ReadKeys<'_>, ids: &mut Vec<u32>, new_rows: &mut Vec<u32>) -> Result<()> {
         if self.is_list {
-            return self.append(rows, key, ids, new_rows);
+            return self.append(keys, ids, new_rows);
         }
         if self.slots.is_empty() {
             self.reserve(self.hashes.len() + 1)?;
         }
         ids.clear();
-        ids.reserve(rows.hashes.len());
-        for (row, (hash, short)) in rows.hashes.iter().zip(&rows.short).enumerate() {
+        ids.reserve(keys.rows());
+        let LookupKeys { hashes, short } = keys.known;
+        for (row, (hash, short)) in hashes.iter().zip(short).enumerate() {
             if row % LOOKUPS_AT_ONCE == 0 {
-                let some = row..rows.hashes.len().min(row + LOOKUPS_AT_ONCE);
-                self.prefetch_rows(&rows.hashes[some.clone()], &rows.short[some]);
+                let some = row..keys.rows().min(row + LOOKUPS_AT_ONCE);
+                self.prefetch_rows(&hashes[some.clone()], &keys.known.short[some]);
             }
             let group = if short.is_long() {
                 let known = &self.hashes;
                 self.slots.make_room(*hash, |slot| known[slot.group as usize - 1])?;
-                let (bytes, tag) = (key(row), tag_of(*hash));
+                let (bytes, tag) = (keys.key(row), tag_of(*hash));
                 let is_key = |slot: &TagSlot| slot.tag == tag && self.keys.get(slot.group as usize - 1) == bytes;
                 match self.slots.find(*hash, is_key) {
                     Ok(slot) => slot.group,
@@ -331,83 +303,10 @@ impl BytesTable {
     /// The groups of rows, each looked up by its keys.
     fn look_up(&mut self, keys: &[Column], rows: usize, ids: &mut Vec<u32>) -> Result<()> {
         let mut new_rows = Vec::new();
-        self.with_keys(keys, rows, |table, known, bytes| {
-            table.find_or_insert(known, |row| bytes.of(row, known), ids, &mut new_rows)
-        })?;
+        let (mut reader, form) = (std::mem::take(&mut self.reader), self.form.clone());
+        self.find_or_insert(reader.read(&form, keys, rows)?, ids, &mut new_rows)?;
+        self.reader = reader;
         self.keep_columns(keys, new_rows)
-    }
-
-    /// Has something done with the rows' keys as bytes.
-    fn with_keys(
-        &mut self,
-        keys: &[Column],
-        rows: usize,
-        then: impl FnOnce(&mut Self, &LookupKeys, KeyBytes<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let mut known = std::mem::take(&mut self.rows);
-        match self.form.clone() {
-            Form::String => {
-                let key = keys.first().ok_or_else(|| Error::logical("a string table without a key"))?;
-                let strings =
-                    key.array().as_binary_opt::<i32>().ok_or_else(|| Error::logical("a key that is no string"))?;
-                known.read_strings(strings);
-                then(self, &known, KeyBytes::Strings(strings))?;
-            }
-            Form::Rows(format) => {
-                let mut encoded = std::mem::take(&mut self.encoded);
-                let long = if self.are_long { rows } else { format.short_keys(keys, rows, &mut known.short)? };
-                if long > rows / 2 {
-                    self.are_long = true;
-                    format.encode(keys, rows, &mut encoded)?;
-                    known.read(rows, |row| encoded.row(row));
-                    then(self, &known, KeyBytes::Rows(&encoded))?;
-                } else {
-                    let rows_with_long = known.place_long();
-                    if long > 0 {
-                        let keys = keys.iter().map(|key| key.take(&rows_with_long)).collect::<Result<Vec<_>>>()?;
-                        format.encode(&keys, long, &mut encoded)?;
-                    }
-                    known.hash(|_, key| encoded.row(key.place()));
-                    then(self, &known, KeyBytes::LongRows(&encoded))?;
-                }
-                self.encoded = encoded;
-            }
-            Form::Columns(_) => {
-                let named = keys.iter().enumerate().map(|(at, key)| (at.to_string(), key.clone()));
-                let block = Block::from_columns(named)?;
-                let order: Vec<SortKey> = keys.iter().enumerate().map(ascending).collect();
-                let encoded = encode_keys(&order, &block)?;
-                known.read(rows, |row| encoded.key(row));
-                then(self, &known, KeyBytes::Sorted(&encoded))?;
-            }
-        }
-        self.rows = known;
-        Ok(())
-    }
-}
-
-/// The bytes of rows' keys.
-#[derive(Clone, Copy)]
-enum KeyBytes<'a> {
-    Strings(&'a BinaryArray),
-    /// Of all rows.
-    Rows(&'a EncodedRows),
-    /// Of those alone that have no short key.
-    LongRows(&'a EncodedRows),
-    /// Encoded as sort keys.
-    Sorted(&'a KeyRows),
-}
-
-impl<'a> KeyBytes<'a> {
-    /// Those of a row that has no short key.
-    #[inline]
-    fn of(self, row: usize, known: &LookupKeys) -> &'a [u8] {
-        match self {
-            Self::Strings(strings) => strings.value(row),
-            Self::Rows(encoded) => encoded.row(row),
-            Self::LongRows(encoded) => encoded.row(known.short[row].place()),
-            Self::Sorted(encoded) => encoded.key(row),
-        }
     }
 }
 
@@ -446,18 +345,7 @@ impl KeyTable for BytesTable {
     }
 
     fn keep(&mut self, keys: &[Column], rows: usize, hashes: &mut Vec<u64>) -> Result<Vec<Column>> {
-        let mut kept = Vec::new();
-        let form = self.form.clone();
-        self.with_keys(keys, rows, |_, known, bytes| {
-            hashes.extend_from_slice(&known.hashes);
-            kept = match form {
-                Form::String => vec![known.hash_column(), keys[0].clone()],
-                Form::Rows(_) => known.columns(|row| bytes.of(row, known))?,
-                Form::Columns(_) => keys.to_vec(),
-            };
-            Ok(())
-        })?;
-        Ok(kept)
+        self.reader.keep(&self.form, keys, rows, hashes)
     }
 
     fn kept_group_ids<'a>(
@@ -466,25 +354,12 @@ impl KeyTable for BytesTable {
         rows: usize,
         scratch: &'a mut Vec<u32>,
     ) -> Result<GroupIds<'a>> {
-        let mut known = std::mem::take(&mut self.rows);
-        let mut new_rows = Vec::new();
-        match (&self.form, kept) {
-            (Form::String, [hashes, strings]) => {
-                let strings = strings.as_binary()?;
-                known.read_hashed_strings(hashes, strings)?;
-                self.find_or_insert(&known, |row| strings.value(row), scratch, &mut new_rows)?;
-            }
-            (Form::Rows(_), [columns @ .., long]) => {
-                let long = long.as_binary()?;
-                known.read_columns(columns)?;
-                self.find_or_insert(&known, |row| long.value(row), scratch, &mut new_rows)?;
-            }
-            _ => {
-                self.rows = known;
-                return self.group_ids(kept, rows, scratch);
-            }
+        if matches!(self.form, Form::Columns(_)) {
+            return self.group_ids(kept, rows, scratch);
         }
-        self.rows = known;
+        let (mut reader, form) = (std::mem::take(&mut self.reader), self.form.clone());
+        self.find_or_insert(reader.read_kept(&form, kept, rows)?, scratch, &mut Vec::new())?;
+        self.reader = reader;
         Ok(GroupIds::Each(scratch))
     }
 
@@ -524,11 +399,9 @@ impl KeyTable for BytesTable {
     fn merge(&mut self, other: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()> {
         let other = downcast_table::<Self>(other)?;
         let (first, mut new_rows, known) = (groups.start, Vec::new(), self.hashes.len());
-        let key = |row: usize| other.keys.get(first + row);
-        let mut rows = std::mem::take(&mut self.rows);
-        rows.read_hashed(&other.hashes[groups], key);
-        self.find_or_insert(&rows, key, to, &mut new_rows)?;
-        self.rows = rows;
+        let mut reader = std::mem::take(&mut self.reader);
+        self.find_or_insert(reader.read_groups(&other.keys, first, &other.hashes[groups]), to, &mut new_rows)?;
+        self.reader = reader;
         if let Form::Columns(types) = &self.form
             && !new_rows.is_empty()
         {
@@ -560,19 +433,14 @@ impl KeyTable for BytesTable {
 
     fn memory_bytes(&self) -> usize {
         let slots = self.slots.memory_bytes() + self.short_slots.memory_bytes();
-        let hashes = self.hashes.capacity() * size_of::<u64>() + self.rows.memory_bytes();
+        let hashes = self.hashes.capacity() * size_of::<u64>();
         slots
             + hashes
             + self.keys.memory_bytes()
-            + self.encoded.memory_bytes()
+            + self.reader.memory_bytes()
             + self.coded.memory_bytes()
             + self.columns_bytes
     }
-}
-
-fn ascending((position, key): (usize, &Column)) -> SortKey {
-    let expression = Expression::Column { position, data_type: key.data_type().clone() };
-    SortKey { expression, descending: false, nulls_first: false }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! - [`input`]: what is computed before, because it may be much.
 //! - [`key_table`]: which group a row belongs to, specialised by the width of the keys; [`row_key`]: several keys as bytes.
-//! - [`short_key`]: keys of a few bytes as integers; [`lookup_keys`]: those of some rows with their hashes.
+//! - [`short_key`]: keys of a few bytes as integers; [`lookup_keys`]: those of some rows with their hashes; [`key_reader`]: how columns become these.
 //! - [`bounds`]: between which numbers a key lies.
 //! - [`slots`]: where a hash table looks a key up.
 //! - [`sink`]: each worker's table and accumulators.
@@ -25,6 +25,7 @@ pub(crate) mod fixed_table;
 mod groups;
 pub(crate) mod input;
 mod input_rows;
+mod key_reader;
 pub(crate) mod key_table;
 mod large;
 mod lookup_keys;
