@@ -29,7 +29,7 @@ use crate::fill::WithFill;
 use crate::insert::{Commit, Input, InputScan, InsertSink};
 use crate::join::{
     BoundedScan, BucketJoining, Filling, Grace, JoinPaste, JoinProbe, JoinSink, JoinTable, KeyBound, KeyFilter,
-    Matching, Unmatched, stored_right_side,
+    KeyFilters, Matching, Unmatched, stored_right_side,
 };
 use crate::late_columns::LateReading;
 use crate::operator::{ArrayJoin, Distinct, Filter, FirstOfGroups, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
@@ -390,10 +390,18 @@ impl Builder {
         Ok(match plan {
             Plan::Scan(scan) => vec![self.scan(scan, needed)?],
             Plan::Filter { input, predicate } => {
-                let chains = self.lower(input, wants_few)?;
-                match RuntimeFilter::of(predicate) {
-                    Some(filter) => self.runtime_filter(filter, chains, needed),
-                    None => add(chains, &self.filter(predicate, needed)),
+                let mut filters: Vec<RuntimeFilter<'_>> = RuntimeFilter::of(predicate).into_iter().collect();
+                let mut below = &**input;
+                while let (Plan::Filter { input, predicate }, false) = (below, filters.is_empty())
+                    && let Some(filter) = RuntimeFilter::of(predicate)
+                {
+                    filters.insert(0, filter);
+                    below = input;
+                }
+                let chains = self.lower(below, wants_few)?;
+                match filters.is_empty() {
+                    true => add(chains, &self.filter(predicate, needed)),
+                    false => self.runtime_filters(&filters, chains, needed),
                 }
             }
             Plan::ArrayJoin { input, arrays, is_left, schema } => {
@@ -413,13 +421,20 @@ impl Builder {
         Arc::new(Filter::new(predicate.clone(), needed, may_reorder))
     }
 
-    /// Leaves out rows that a join above has no partners for. Its build side is complete before the first of them is read.
-    fn runtime_filter(&self, filter: RuntimeFilter<'_>, mut chains: Vec<Chain>, needed: Vec<bool>) -> Vec<Chain> {
-        let Some(BuildSide { matching, table, filled }) = self.build_sides.get(&filter.join).cloned() else {
+    /// Leaves out rows that joins above have no partners for. Their build sides are complete before the first of them is read.
+    fn runtime_filters(&self, filters: &[RuntimeFilter<'_>], mut chains: Vec<Chain>, needed: Vec<bool>) -> Vec<Chain> {
+        let mut found = Vec::with_capacity(filters.len());
+        for filter in filters {
+            let Some(BuildSide { matching, table, filled }) = self.build_sides.get(&filter.join).cloned() else {
+                continue;
+            };
+            chains.iter_mut().for_each(|chain| chain.depends_on.extend(&filled));
+            found.push(KeyFilter::new(matching, table, filter.keys.to_vec()));
+        }
+        if found.is_empty() {
             return chains;
-        };
-        chains.iter_mut().for_each(|chain| chain.depends_on.extend(&filled));
-        add(chains, &(Arc::new(KeyFilter::new(matching, table, filter.keys.to_vec(), needed)) as Arc<dyn Operator>))
+        }
+        add(chains, &(Arc::new(KeyFilters::new(found, needed)) as Arc<dyn Operator>))
     }
 
     fn join(&mut self, join: &Join, wants_few: bool) -> Result<Vec<Chain>> {

@@ -112,7 +112,12 @@ impl Matching {
 
     /// The keys of a block's rows.
     pub(super) fn keys(&self, expressions: &[Expression], block: &Block) -> Result<Keys> {
-        Keys::new(self.form, &self.key_columns(expressions, block)?, block.rows())
+        self.keys_of(&self.key_columns(expressions, block)?, block.rows())
+    }
+
+    /// The keys of rows that have these columns.
+    pub(super) fn keys_of(&self, columns: &[Column], rows: usize) -> Result<Keys> {
+        Keys::new(self.form, columns, rows)
     }
 
     /// The keys of a block's rows, a column each.

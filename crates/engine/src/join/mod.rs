@@ -19,7 +19,7 @@ mod unmatched;
 pub(crate) use bounded_scan::{BoundedScan, KeyBound};
 pub(crate) use build::{Filling, JoinSink, JoinTable};
 pub(crate) use grace::{BucketJoining, Grace};
-pub(crate) use key_filter::KeyFilter;
+pub(crate) use key_filter::{KeyFilter, KeyFilters};
 pub(crate) use matching::Matching;
 pub(crate) use paste::JoinPaste;
 pub(crate) use probe::JoinProbe;

@@ -18,7 +18,9 @@ const APPLY_BOUNDS: &str = "__applyBounds";
 /// A filter that lets more of the rows through is not worth testing.
 const PASSED_MAX: f64 = 0.7;
 /// A filter that lets no more of the rows through is tested before others, though its own join would test them next.
-const SPARES_OTHERS_MAX: f64 = 0.1;
+const SPARES_OTHERS_MAX: f64 = 0.02;
+/// Keys of so many build rows stay in the first cache of a core, as bits or places.
+const SMALL_BUILD_ROWS: f64 = 4096.0;
 
 /// A runtime filter as the engine finds it in a plan.
 #[derive(Clone, Copy, Debug)]
@@ -153,19 +155,34 @@ pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> 
 struct Filters {
     /// Which of the rows each lets through, as an estimate.
     passed: Vec<f64>,
+    /// What it costs to test a row, where the keys of a small build side cost 1.
+    cost: Vec<f64>,
 }
 
 impl Filters {
-    fn passed(&self, filter: &Expression) -> f64 {
-        let filter = RuntimeFilter::or_bounds_of(filter);
-        let place = filter.and_then(|filter| usize::try_from(filter.join).ok()?.checked_sub(1));
-        place.and_then(|place| self.passed.get(place).copied()).unwrap_or(1.0)
+    fn add(&mut self, passed: f64, build_rows: Option<f64>) -> u64 {
+        self.passed.push(passed);
+        // The more keys, the farther from the core.
+        let doublings = (build_rows.unwrap_or(0.0) / SMALL_BUILD_ROWS).max(1.0).log2();
+        self.cost.push(1.0 + doublings / 16.0);
+        self.passed.len() as u64
     }
 
-    /// Filters of the same rows in the order in which they are tested: those that leave most to no others first. One that need not be tested, as
-    /// the rows come to its own join next, is worth it where it spares another one most of its rows.
+    fn known(of_all: &[f64], filter: &Expression) -> f64 {
+        let filter = RuntimeFilter::or_bounds_of(filter);
+        let place = filter.and_then(|filter| usize::try_from(filter.join).ok()?.checked_sub(1));
+        place.and_then(|place| of_all.get(place).copied()).unwrap_or(1.0)
+    }
+
+    fn passed(&self, filter: &Expression) -> f64 {
+        Self::known(&self.passed, filter)
+    }
+
+    /// Filters of the same rows in the order in which they are tested: those first that leave out most for what they cost. One that need not be
+    /// tested, as the rows come to its own join next, is worth it where it spares another one nearly all of its rows.
     fn in_order(&self, mut filters: Vec<Expression>) -> Vec<Expression> {
-        filters.sort_by(|left, right| self.passed(left).total_cmp(&self.passed(right)));
+        let left_out = |filter: &Expression| (1.0 - self.passed(filter)) / Self::known(&self.cost, filter);
+        filters.sort_by(|left, right| left_out(right).total_cmp(&left_out(left)));
         let last = filters.iter().rposition(|filter| RuntimeFilter::of(filter).is_some()).unwrap_or(0);
         for filter in filters.iter_mut().take(last) {
             if self.passed(filter) < SPARES_OTHERS_MAX
@@ -184,8 +201,7 @@ fn add(plan: &mut Plan, filters: &mut Filters, functions: &FunctionContext) -> R
         && let Some(passed) = passed(join)
     {
         let is_tested = has_work_below(&join.left) && passed < PASSED_MAX;
-        filters.passed.push(passed);
-        let own = filters.passed.len() as u64;
+        let own = filters.add(passed, cardinality::rows(&join.right));
         join.runtime_filter = Some(own);
         let number = number_of(own);
         let keys = join.keys.iter().map(|key| key.left.clone());

@@ -266,6 +266,30 @@ fn fixed_bytes(array: &ArrayRef) -> Option<(Buffer, usize)> {
     Some((buffer.slice_with_length(data.offset() * width, data.len() * width), width))
 }
 
+/// The rows of a column for whose numbers something holds, as they are packed into keys of 8 bytes; `None` where they cannot be.
+pub(super) fn which_numbers(column: &Column, holds: impl Fn(u64) -> bool) -> Option<BooleanBuffer> {
+    /// A word for 64 rows.
+    fn words<const WIDTH: usize>(
+        values: &[[u8; WIDTH]],
+        number: impl Fn([u8; WIDTH]) -> u64,
+        holds: impl Fn(u64) -> bool,
+    ) -> Vec<u64> {
+        let word = |values: &[[u8; WIDTH]]| {
+            (0..).zip(values).fold(0, |word, (bit, value)| word | u64::from(holds(number(*value))) << bit)
+        };
+        values.chunks(64).map(word).collect()
+    }
+    let (bytes, width) = fixed_bytes(column.array())?;
+    let words = match width {
+        1 => words(bytes.as_chunks().0, |value: [u8; 1]| u8::from_le_bytes(value).into(), holds),
+        2 => words(bytes.as_chunks().0, |value| u16::from_le_bytes(value).into(), holds),
+        4 => words(bytes.as_chunks().0, |value| u32::from_le_bytes(value).into(), holds),
+        8 => words(bytes.as_chunks().0, u64::from_le_bytes, holds),
+        _ => return None,
+    };
+    Some(BooleanBuffer::new(Buffer::from_vec(words), 0, column.rows()))
+}
+
 /// The keys of each row, the first column lowest.
 fn pack<K: Packed>(columns: &[Column], rows: usize) -> Result<Vec<K>> {
     let mut packed = vec![K::default(); rows];

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_buffer::BooleanBuffer;
 use squall_runtime::Pieces;
-use squall_types::{Result, prefetch};
+use squall_types::{Column, Result, prefetch};
 
 use chains::Chains;
 use dense::DenseTable;
@@ -347,6 +347,24 @@ impl KeyIndex {
         }
         let first = self.find(keys)?;
         Ok(BooleanBuffer::collect_bool(first.len(), |row| first[row] != NO_ROW))
+    }
+
+    /// The same of the rows of key columns, where they need not be put together for it: of one column of numbers without NULLs, of which the index
+    /// has a bit or a place for each. `None` for others.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` where a partition was not filled.
+    pub fn contains_numbers(&self, columns: &[Column]) -> Result<Option<BooleanBuffer>> {
+        self.tables()?;
+        let [column] = columns else { return Ok(None) };
+        if column.nulls().is_some() {
+            return Ok(None);
+        }
+        Ok(match (&self.dense, &self.presence) {
+            (Some(dense), _) => keys::which_numbers(column, |key| dense.has(key)),
+            (_, Some(presence)) => keys::which_numbers(column, |key| presence.has(key)),
+            (None, None) => None,
+        })
     }
 
     /// The first row of each key, [`NO_ROW`] where there is none. The keys must have the form of those inside.
@@ -690,7 +708,7 @@ impl BytesTable {
 #[cfg(test)]
 mod tests {
     use squall_runtime::block_on;
-    use squall_types::{Column, DataType};
+    use squall_types::DataType;
 
     use super::*;
 
@@ -774,7 +792,12 @@ mod tests {
                 }
                 for index in [KeyIndex::of(keys(&form(build.clone())), false), of_runs] {
                     assert!(index.has_chains());
-                    let found = index.find(&keys(&form(probe.clone()))).unwrap();
+                    let asked = form(probe.clone());
+                    let (found, bits) = (index.find(&keys(&asked)).unwrap(), index.contains(&keys(&asked)).unwrap());
+                    assert!(found.iter().map(|row| *row != NO_ROW).eq(&bits));
+                    // Numbers that lie close together have a bit or a place each.
+                    let of_numbers = index.contains_numbers(&asked).unwrap();
+                    assert!(of_numbers.is_none_or(|of_numbers| of_numbers == bits));
                     for (value, first) in probe.iter().zip(found) {
                         let first_row = if *value < by { *value } else { rows };
                         let expected: Vec<u32> = (first_row..rows).step_by(by as usize).map(|row| row as u32).collect();
