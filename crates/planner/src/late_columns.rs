@@ -11,7 +11,7 @@ use crate::plan::{LateColumns, Plan, Scan};
 use crate::rules::RuntimeFilter;
 
 /// Rows of a table that is worth it. Of any table where tests run, so that all of them meet it.
-const ROWS_MIN: u64 = if cfg!(debug_assertions) { 0 } else { 65_536 };
+const ROWS_MIN: u64 = if cfg!(debug_assertions) { 1 } else { 65_536 };
 /// Bytes that a row's columns must have, about, to be worth it. A string counts as its offset and a few bytes.
 const BYTES_MIN: usize = 32;
 const STRING_BYTES: usize = 32;
