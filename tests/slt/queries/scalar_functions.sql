@@ -451,3 +451,6 @@ SELECT t.p.`3`, t.q.1 FROM (SELECT CAST((1, 2), 'Tuple(`3` UInt8, `4` UInt8)') A
 SELECT * FROM format(JSONObjectEachRow, '{"a": {"x": 1}, "b": {"x": 2}}') SETTINGS format_json_object_each_row_column_for_object_name = 'name';
 SELECT CAST((1, 2), 'Tuple("3" UInt8, `4` UInt8)') AS p, toTypeName(p);
 SELECT JSONExtract('{"a":"-1234567890123456789999"}', 'a', 'Int64'), JSONExtractInt('{"a":"1234567890123456789999"}', 'a'), JSONExtractUInt('{"a":"18446744073709551615"}', 'a');
+SELECT hiveHash(toInt16(12)), hiveHash(toInt32(5)), hiveHash(toUInt8(5)), hiveHash(toInt64(5)), hiveHash(1.5), hiveHash(toDate('2020-01-01')), hiveHash('abc'), hiveHash(toDecimal32(1.5, 2)), hiveHash(toNullable(5)), javaHash(toInt16(-5)), javaHash('abc');
+SELECT bitCount('abc'), toTypeName(bitCount('abc')), bitCount(toFixedString('ab', 4)), toTypeName(bitCount(toFixedString('ab', 40)));
+SELECT hex(base64Decode('lc==')), hex(tryBase64Decode('lc==')), hex(tryBase64URLDecode('lc')), hex(base64URLDecode('lcd'));

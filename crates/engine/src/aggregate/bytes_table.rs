@@ -354,12 +354,11 @@ impl KeyTable for BytesTable {
         rows: usize,
         scratch: &'a mut Vec<u32>,
     ) -> Result<GroupIds<'a>> {
-        if matches!(self.form, Form::Columns(_)) {
-            return self.group_ids(kept, rows, scratch);
-        }
+        let mut new_rows = Vec::new();
         let (mut reader, form) = (std::mem::take(&mut self.reader), self.form.clone());
-        self.find_or_insert(reader.read_kept(&form, kept, rows)?, scratch, &mut Vec::new())?;
+        self.find_or_insert(reader.read_kept(&form, kept, rows)?, scratch, &mut new_rows)?;
         self.reader = reader;
+        self.keep_columns(kept, new_rows)?;
         Ok(GroupIds::Each(scratch))
     }
 

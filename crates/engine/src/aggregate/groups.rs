@@ -9,10 +9,6 @@ use super::sink::Grouping;
 
 /// Groups that are looked at between two looks at the clock.
 pub(super) const GROUPS_AT_ONCE: usize = 4_096;
-/// Groups for which a table gets room before they come, at most.
-pub(super) const GROUPS_EXPECTED_MAX: usize = 1 << 15;
-/// Rows by which it is told how many groups those after them will make.
-const SAMPLE_ROWS: usize = 4_096;
 
 /// Groups in memory.
 pub(super) struct Groups {
@@ -45,7 +41,7 @@ impl Groups {
     }
 
     /// Makes room for so many groups in all.
-    fn reserve(&mut self, groups: usize) -> Result<()> {
+    pub(super) fn reserve(&mut self, groups: usize) -> Result<()> {
         self.table.reserve_groups(groups)?;
         self.accumulators.iter_mut().try_for_each(|states| states.reserve_groups(groups))
     }
@@ -61,6 +57,7 @@ impl Groups {
         }
         Ok(())
     }
+
     /// Adds rows.
     pub(super) fn add_rows(&mut self, grouping: &Grouping, rows: &InputRows, scratch: &mut Vec<u32>) -> Result<()> {
         let ids = self.table.kept_group_ids(&rows.keys, rows.rows, scratch)?;
@@ -73,41 +70,5 @@ impl Groups {
             arguments = rest;
         }
         Ok(())
-    }
-}
-
-/// How many groups are still to be made of rows, and of groups of others.
-pub(super) struct Expected {
-    /// The groups before any came.
-    groups: usize,
-    came: usize,
-    left: usize,
-    is_told: bool,
-}
-
-impl Expected {
-    pub(super) fn new(groups: &Groups, left: usize) -> Self {
-        Self { groups: groups.len(), came: 0, left, is_told: false }
-    }
-
-    /// So many have come.
-    pub(super) fn have_come(&mut self, rows: usize) {
-        self.came += rows;
-        self.left = self.left.saturating_sub(rows);
-    }
-
-    /// Makes room for the groups that are likely, by what the first rows have made: growing step by step takes longer, and room that is not
-    /// used is no longer in the cache.
-    pub(super) fn make_room(&mut self, groups: &mut Groups) -> Result<()> {
-        let now = groups.len();
-        let more = match self.came {
-            0 => self.left.min(SAMPLE_ROWS),
-            SAMPLE_ROWS.. if !self.is_told => {
-                self.is_told = true;
-                self.left.saturating_mul(now - self.groups) / self.came
-            }
-            _ => return Ok(()),
-        };
-        groups.reserve(now + more.min(GROUPS_EXPECTED_MAX))
     }
 }

@@ -13,7 +13,8 @@ use squall_functions::{Accumulator, STEP_ITEMS};
 use squall_runtime::Pieces;
 use squall_types::{Block, Column, Error, Result, Schema};
 
-use super::groups::{Expected, GROUPS_AT_ONCE, Groups};
+use super::expected_groups::ExpectedGroups;
+use super::groups::{GROUPS_AT_ONCE, Groups};
 use super::key_table::{KeyKind, KeyTable};
 use super::large::{self, Jobs, LargeGroups};
 use super::partitions::{self, Part, Partitions};
@@ -289,7 +290,7 @@ impl Units for Merging {
             }
             _ => Groups::new(grouping)?,
         };
-        let mut expected = Expected::new(&groups, all - groups.len());
+        let mut expected = ExpectedGroups::new(&groups, all - groups.len());
         let mut to = Vec::new();
         for part in parts {
             expected.make_room(&mut groups)?;

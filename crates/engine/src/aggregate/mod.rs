@@ -2,15 +2,16 @@
 //!
 //! - [`input`]: what is computed before, because it may be much.
 //! - [`key_table`]: which group a row belongs to, specialised by the width of the keys; [`row_key`]: several keys as bytes.
-//! - [`short_key`]: keys of a few bytes as integers; [`lookup_keys`]: those of some rows with their hashes; [`key_reader`]: how columns become these.
+//! - [`short_key`]: keys of a few bytes as integers; [`lookup_keys`]: those of some rows with their hashes.
+//! - [`key_reader`]: how key columns become bytes that are looked up.
 //! - [`bounds`]: between which numbers a key lies.
 //! - [`slots`]: where a hash table looks a key up.
 //! - [`sink`]: each worker's table and accumulators.
 //! - [`merge`]: what happens when all rows have come.
 //! - [`top_groups`]: what happens where only the first of them are wanted.
 //! - [`few_groups`]: what happens where any few of them do.
-//! - [`groups`]: keys and states together.
-//! - [`partitions`]: rows and groups that are put aside, where groups are many; [`input_rows`]: the rows.
+//! - [`groups`]: keys and states together; [`expected_groups`]: how many there will be.
+//! - [`partitions`]: rows and groups that are put aside, where groups are many; [`input_rows`]: the rows; [`row_places`]: how they get there.
 //! - [`large`]: states that several workers merge together.
 //! - [`spilled`]: groups that do not fit into memory.
 
@@ -20,6 +21,7 @@ pub(crate) mod bytes_table;
 mod coded_keys;
 pub(crate) mod dictionary_table;
 pub(crate) mod direct_table;
+mod expected_groups;
 pub(crate) mod few_groups;
 pub(crate) mod fixed_table;
 mod groups;
@@ -32,6 +34,7 @@ mod lookup_keys;
 pub(crate) mod merge;
 mod partitions;
 mod row_key;
+mod row_places;
 mod short_key;
 pub(crate) mod sink;
 mod slots;

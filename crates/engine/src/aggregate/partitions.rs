@@ -1,15 +1,17 @@
 //! Rows and groups that a worker puts aside while rows still come, cut into partitions by the hashes of their keys. A table of all groups would
 //! outgrow the caches, and a row that makes a group of its own would be looked up in such a table twice: when it comes, and when the workers'
-//! tables are merged. So where most rows make groups, the next rows are put aside as they come, without states, and are looked up once, in the
+//! tables are merged. So where many rows make groups, the next rows are put aside as they come, without states, and are looked up once, in the
 //! table of their partition, which stays in the cache: radix partitioning.
 
 use squall_types::memory::reserve;
 use squall_types::{Column, Result};
 
-use super::groups::{Expected, Groups};
-use super::input_rows::{InputRows, RowPlaces};
+use super::expected_groups::ExpectedGroups;
+use super::groups::Groups;
+use super::input_rows::InputRows;
 use super::key_table::{KeyTable, partition_of};
 use super::large::LargeState;
+use super::row_places::RowPlaces;
 use super::sink::Grouping;
 
 /// Partitions of groups that are put aside, or go to disk.
@@ -100,7 +102,7 @@ impl Partition {
             Some(Part::Groups { groups, .. }) => groups,
             _ => Groups::new(grouping)?,
         };
-        let mut expected = Expected::new(&groups, before - groups.len());
+        let mut expected = ExpectedGroups::new(&groups, before - groups.len());
         let mut scratch = Vec::new();
         for part in parts {
             expected.make_room(&mut groups)?;

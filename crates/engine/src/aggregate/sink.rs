@@ -415,6 +415,7 @@ impl LocalSink for AggregateLocal {
             _ => None,
         };
         if self.totals.is_empty() && of_kept.as_ref().is_some_and(|(_, ids, _)| ids.is_empty()) {
+            self.ids = scratch;
             return self.spill_if_needed();
         }
         let of_totals = self.rows_of_totals(&keys, of_kept.as_ref().map(|(is_kept, ..)| is_kept), rows)?;

@@ -12,7 +12,8 @@ use squall_functions::GroupIds;
 use squall_runtime::Pieces;
 use squall_types::{Block, Column, DataType, Error, Result, Schema};
 
-use super::groups::{GROUPS_AT_ONCE, GROUPS_EXPECTED_MAX, Groups};
+use super::expected_groups::GROUPS_EXPECTED_MAX;
+use super::groups::{GROUPS_AT_ONCE, Groups};
 use super::partitions::PARTITIONS;
 use super::sink::{AggregateLocal, Grouping};
 use crate::query_context::QueryContext;
