@@ -360,7 +360,7 @@ fn groups_on_disk_are_those_in_memory() {
             rows
         };
         let expected = sorted(rows(&engine, &plan));
-        let context = context(&[("max_bytes_before_external_group_by", "1000000"), ("inline_rows_limit", "0")]);
+        let context = context(&[("max_bytes_before_external_group_by", "250000"), ("inline_rows_limit", "0")]);
         assert!(sorted(run(&engine, &plan, context.clone()).unwrap()) == expected, "{types:?}");
         assert!(context.counters.get(ProfileEvent::ExternalAggregationWritePart) > 1, "{types:?}");
         assert_eq!(context.counters.get(ProfileEvent::ExternalAggregationMerge), 1);

@@ -70,7 +70,7 @@ SELECT countIf(number > 5), sumIf(number, number > 5), avgIf(number, number % 2 
 SELECT groupArray(number) FROM numbers(5);
 SELECT argMin(number, -number), argMax(number, -number) FROM numbers(5);
 SELECT quantileExact(0.5)(number), quantilesExact(0.25, 0.75)(number) FROM numbers(101);
-SELECT number FROM numbers(3) UNION ALL SELECT number + 10 FROM numbers(2) ORDER BY number;
+SELECT * FROM (SELECT number FROM numbers(3) UNION ALL SELECT number + 10 FROM numbers(2)) ORDER BY number;
 SELECT sum(c) FROM (SELECT count() AS c FROM numbers(10) GROUP BY number % 3);
 
 select toUUID('00000000-0000-0000-0000-000000000002') in ('00000000-0000-0000-0000-000000000002'), toIPv6('2001:db8:1234::1') in ('2001:db8:1234::1', '::2'), (1, toUUID('00000000-0000-0000-0000-000000000002')) in ((1, '00000000-0000-0000-0000-000000000002'), (2, '00000000-0000-0000-0000-000000000002'));

@@ -9,8 +9,10 @@ use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema};
 use super::scope::Scope;
 use super::source::Source;
 use crate::explain::{ExplainOptions, explain_plan, not_explained};
+use crate::late_columns::read_late;
 use crate::plan::Plan;
 use crate::plan_query;
+use crate::projection_choice::use_projections;
 
 impl Scope<'_> {
     /// The lines of an EXPLAIN, a row each; the query itself is planned and not run.
@@ -31,11 +33,11 @@ impl Scope<'_> {
             ExplainKind::Plan => {
                 let is_header_on = |setting: &str| setting.split_whitespace().collect::<String>() == "header=1";
                 let header = settings.as_str().unwrap_or_default().split(',').any(is_header_on);
-                let plan = self.analyzer.nested(|| plan_query(query, context))?;
+                let plan = self.explained(query)?;
                 lines(&explain_plan(&plan, ExplainOptions { header, ..ExplainOptions::default() })?)
             }
             ExplainKind::Pipeline => {
-                let plan = self.analyzer.nested(|| plan_query(query, context))?;
+                let plan = self.explained(query)?;
                 context.subqueries.explain_pipeline(&plan)?
             }
             other => return Err(not_explained(other)),
@@ -44,6 +46,17 @@ impl Scope<'_> {
         let rows = lines.len();
         let block = Block::new(schema.clone(), vec![Column::from_strings(lines)], rows);
         Ok(Source::plan(Plan::Values { schema, blocks: vec![block] }))
+    }
+
+    /// The plan that a query would run by at this moment.
+    fn explained(&self, query: &ast::Query) -> Result<Plan> {
+        let context = self.analyzer.context;
+        let mut plan = self.analyzer.nested(|| plan_query(query, context))?;
+        let own = context.settings_within(query)?;
+        let settings = own.as_deref().unwrap_or(context.settings);
+        use_projections(&mut plan, settings, &context.functions)?;
+        read_late(&mut plan, settings);
+        Ok(plan)
     }
 }
 

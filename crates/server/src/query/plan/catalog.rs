@@ -503,6 +503,9 @@ impl TableMetadata for WatchedTable {
     fn sampling_key(&self) -> Option<&Arc<str>> {
         self.table.sampling_key()
     }
+    fn has_row_places(&self) -> bool {
+        self.table.has_row_places()
+    }
     // Projections are chosen right before a plan runs, also of one that is kept.
     fn projections(&self) -> Vec<Arc<Projection>> {
         self.table.projections()
