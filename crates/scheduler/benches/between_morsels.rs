@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use squall_scheduler::Step;
-use squall_scheduler::policy::stride::Stride;
+use squall_scheduler::policy::stride::{Stride, WorkerKind};
 
 /// One measurement; those of both variants take turns.
 const SECONDS: f64 = 0.2;
@@ -60,7 +60,7 @@ fn morsels(variant: Variant, threads: usize, tasks: usize) -> f64 {
                 let end = began + Duration::from_secs_f64(SECONDS);
                 let (mut count, mut last) = (0, None);
                 'measured: loop {
-                    let mut lease = stride.lock().pick(0, last).expect("tasks never end");
+                    let mut lease = stride.lock().pick(0, last, WorkerKind::Any).expect("tasks never end");
                     last = Some(lease.task);
                     loop {
                         morsel();

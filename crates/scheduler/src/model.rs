@@ -12,6 +12,8 @@ use loom::thread;
 
 use squall_runtime::thread_pool::ScheduleError;
 
+use crate::policy::stride::{SHORT, WorkerKind};
+use crate::sync::use_cpu;
 use crate::task::{Step, Task};
 use crate::workers::Workers;
 
@@ -28,6 +30,8 @@ struct Brought {
     unfinished: AtomicUsize,
     /// Where it takes one worker at a time, a second is turned away.
     inside: Option<AtomicUsize>,
+    /// CPU time that a morsel takes.
+    cpu: Duration,
     workers: std::sync::Weak<Workers>,
 }
 
@@ -59,7 +63,11 @@ impl Task for Brought {
             // Not a store: loom lets those be seen out of the order that a swap between them implies.
             inside.swap(0, Ordering::AcqRel);
         }
-        if claimed { self.finish_one() } else { Step::Idle }
+        if !claimed {
+            return Step::Idle;
+        }
+        use_cpu(self.cpu);
+        self.finish_one()
     }
 
     fn refuse(&self, _: &ScheduleError) {
@@ -74,12 +82,13 @@ fn run(there: usize, brought: usize, is_serial: bool, workers_max: usize) {
         there: AtomicUsize::new(there),
         unfinished: AtomicUsize::new(there + brought),
         inside: is_serial.then(|| AtomicUsize::new(0)),
+        cpu: Duration::ZERO,
         workers: Arc::downgrade(&workers),
     });
     let id = workers.add(task.clone(), 1.0, workers_max);
     let second = thread::spawn({
         let workers = workers.clone();
-        move || workers.work(1)
+        move || workers.work(1, WorkerKind::Any)
     });
     let bringing: Vec<_> = (0..brought)
         .map(|_| {
@@ -93,7 +102,7 @@ fn run(there: usize, brought: usize, is_serial: bool, workers_max: usize) {
     if there > 0 {
         workers.wake(id, usize::MAX);
     }
-    workers.work(0);
+    workers.work(0, WorkerKind::Any);
     second.join().unwrap();
     for thread in bringing {
         thread.join().unwrap();
@@ -127,6 +136,7 @@ fn a_newcomer_is_run_beside_a_task_that_a_worker_stays_with() {
                 there: AtomicUsize::new(morsels),
                 unfinished: AtomicUsize::new(morsels),
                 inside: None,
+                cpu: Duration::ZERO,
                 workers: std::sync::Weak::new(),
             })
         };
@@ -135,7 +145,7 @@ fn a_newcomer_is_run_beside_a_task_that_a_worker_stays_with() {
         workers.wake(ids[0], usize::MAX);
         let worker = thread::spawn({
             let workers = workers.clone();
-            move || workers.work(0)
+            move || workers.work(0, WorkerKind::Any)
         });
         workers.wake(ids[1], usize::MAX);
         while first.unfinished.load(Ordering::Acquire) + second.unfinished.load(Ordering::Acquire) > 0 {
@@ -144,4 +154,37 @@ fn a_newcomer_is_run_beside_a_task_that_a_worker_stays_with() {
         workers.stop();
         worker.join().unwrap();
     });
+}
+
+#[test]
+fn a_short_task_beside_a_long_one_is_done_and_one_that_gets_long_is_not_forgotten() {
+    for cpu in [Duration::ZERO, SHORT] {
+        explore(1, move || {
+            let workers = Arc::new(Workers::new(0));
+            let task = |morsels, cpu| {
+                Arc::new(Brought {
+                    there: AtomicUsize::new(morsels),
+                    unfinished: AtomicUsize::new(morsels),
+                    inside: None,
+                    cpu,
+                    workers: std::sync::Weak::new(),
+                })
+            };
+            let (long, short) = (task(2, SHORT), task(2, cpu));
+            let ids = [workers.add(long.clone(), 1.0, 1), workers.add(short.clone(), 1.0, 2)];
+            workers.wake(ids[0], usize::MAX);
+            let threads = [WorkerKind::Any, WorkerKind::Short].map(|kind| {
+                let workers = workers.clone();
+                thread::spawn(move || workers.work(0, kind))
+            });
+            workers.wake(ids[1], usize::MAX);
+            while long.unfinished.load(Ordering::Acquire) + short.unfinished.load(Ordering::Acquire) > 0 {
+                thread::yield_now();
+            }
+            workers.stop();
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+    }
 }

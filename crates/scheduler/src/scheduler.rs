@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::policy::PolicyKind;
 use crate::policy::fixed_at_start::FixedAtStart;
 use crate::policy::slots::slot_policy;
-use crate::policy::stride::TaskId;
+use crate::policy::stride::{TaskId, WorkerKind};
 use crate::query_threads::{Query, QueryThreads};
 use crate::task::{Task, TaskOptions};
 use crate::thread_budget::ThreadBudget;
@@ -129,7 +129,7 @@ impl Scheduler {
     pub fn start(options: SchedulerOptions, pool: ThreadPool) -> Result<(Self, Vec<JoinHandle<()>>), StartError> {
         let workers_count = options.workers.max(1);
         let slots = slot_policy(options.policy).unwrap_or_else(|| Box::new(FixedAtStart));
-        let workers = Workers::new(workers_count);
+        let workers = Workers::new(2 * workers_count);
         workers.set_limit(options.budget.threads_max);
         let shared = Arc::new(Shared {
             workers,
@@ -138,14 +138,18 @@ impl Scheduler {
             configuration: RwLock::new((options.policy, options.budget)),
         });
         let start = |worker| {
+            let (name, thread_kind, kind) = match worker < workers_count {
+                true => ("QueryWorker", ThreadKind::Worker, WorkerKind::Any),
+                false => ("ShortWorker", ThreadKind::ShortWorker, WorkerKind::Short),
+            };
             let shared = shared.clone();
-            let thread = std::thread::Builder::new().name("QueryWorker".into()).stack_size(STACK_BYTES);
+            let thread = std::thread::Builder::new().name(name.into()).stack_size(STACK_BYTES);
             thread.spawn(move || {
-                set_thread_kind(ThreadKind::Worker);
-                shared.workers.work(worker);
+                set_thread_kind(thread_kind);
+                shared.workers.work(worker, kind);
             })
         };
-        let handles = (0..workers_count).map(start).collect::<Result<_, _>>()?;
+        let handles = (0..2 * workers_count).map(start).collect::<Result<_, _>>()?;
         CurrentMetric::SchedulerWorkers.set(workers_count as i64);
         Ok((Self { shared }, handles))
     }
@@ -389,6 +393,44 @@ mod tests {
             handle.release();
         }
         assert_eq!(scheduler.slots_held(), 0);
+        scheduler.stop();
+    }
+
+    #[test]
+    fn a_short_query_does_not_wait_for_the_step_of_a_long_one() {
+        /// Its first step computes for long, and its second ends when it is told to.
+        struct Long {
+            begun: AtomicUsize,
+            may_end: std::sync::atomic::AtomicBool,
+        }
+        impl Task for Long {
+            fn run(&self, _: Duration) -> Step {
+                if self.begun.fetch_add(1, Ordering::SeqCst) == 0 {
+                    let begun_ns = squall_runtime::thread_usage::thread_cpu_ns();
+                    while squall_runtime::thread_usage::thread_cpu_ns() - begun_ns < 10_000_000 {}
+                    return Step::Worked;
+                }
+                while !self.may_end.load(Ordering::SeqCst) {
+                    std::thread::yield_now();
+                }
+                Step::Finished
+            }
+
+            fn refuse(&self, error: &ScheduleError) {
+                panic!("{error}");
+            }
+        }
+        let scheduler = scheduler(PolicyKind::Stride, None);
+        let long = || Arc::new(Long { begun: 0.into(), may_end: false.into() });
+        let all: Vec<_> = (0..4).map(|_| long()).collect();
+        all.iter().for_each(|task| scheduler.add(task.clone(), options(1)).wake(usize::MAX));
+        while all.iter().any(|task| task.begun.load(Ordering::SeqCst) < 2) {
+            std::thread::yield_now();
+        }
+        let (short, done) = Count::new(10);
+        scheduler.add(short, options(4)).wake(usize::MAX);
+        done.recv_timeout(Duration::from_secs(60)).unwrap();
+        all.iter().for_each(|task| task.may_end.store(true, Ordering::SeqCst));
         scheduler.stop();
     }
 

@@ -1,5 +1,5 @@
 //! What the concurrent code of this crate is written over: atomics, a lock, parked threads and clocks. Under `--cfg loom` these are
-//! loom's, so that the model tests explore every interleaving of the very code that runs; time stands still there.
+//! loom's, so that the model tests explore every interleaving of the very code that runs; time passes there when a test says so.
 
 #[cfg(not(loom))]
 mod real {
@@ -71,9 +71,18 @@ mod model {
         }
     }
 
-    /// Every morsel takes none.
+    loom::thread_local! {
+        static CPU_NS: std::cell::Cell<u64> = std::cell::Cell::new(0);
+    }
+
+    /// CPU time that the calling thread has [used](use_cpu).
     pub(crate) fn thread_cpu_ns() -> u64 {
-        0
+        CPU_NS.with(std::cell::Cell::get)
+    }
+
+    /// The calling thread uses so much CPU time.
+    pub(crate) fn use_cpu(time: Duration) {
+        CPU_NS.with(|cpu_ns| cpu_ns.set(cpu_ns.get() + time.as_nanos() as u64));
     }
 }
 

@@ -1,6 +1,10 @@
 //! The driver of `stride`: as many threads as there are CPUs share all tasks, morsel by morsel. A worker that stays with its task
 //! takes no lock between two morsels; one that must choose anew asks the policy under the lock; one for which there is nothing
 //! parks, and is woken by who brings work.
+//!
+//! A step is not interrupted, and some take long: a page fault alone may take 5 ms. So there are as many workers for short tasks only.
+//! One of them runs for each worker that is at a long task when a short one comes. The kernel prefers it, so it takes the CPU from
+//! that worker at once.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -9,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use squall_runtime::histogram::SCHEDULER_QUEUE_WAIT;
 use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
 
-use crate::policy::stride::{Lease, Stride, TaskId, TaskSnapshot};
+use crate::policy::stride::{Lease, Stride, TaskId, TaskSnapshot, WorkerKind};
 use crate::steps::{Noted, Outcome, Ring};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Clock, Mutex, MutexGuard, Thread, current, park, park_timeout, thread_cpu_ns};
@@ -71,6 +75,24 @@ struct State {
     next_serial: u64,
     /// Workers that are parked; the one that parked last, whose caches are warmest, is woken first.
     idle: Vec<(usize, Thread)>,
+    /// The same of workers for short tasks.
+    idle_short: Vec<(usize, Thread)>,
+    /// Workers for short tasks that are not parked.
+    active_short: usize,
+}
+
+impl State {
+    fn idle_of(&mut self, kind: WorkerKind) -> &mut Vec<(usize, Thread)> {
+        match kind {
+            WorkerKind::Any => &mut self.idle,
+            WorkerKind::Short => &mut self.idle_short,
+        }
+    }
+}
+
+/// Takes up to `wanted` workers, the last first.
+fn take(idle: &mut Vec<(usize, Thread)>, wanted: usize) -> Vec<(usize, Thread)> {
+    idle.split_off(idle.len().saturating_sub(wanted))
 }
 
 impl Workers {
@@ -115,12 +137,17 @@ impl Workers {
         }
     }
 
-    /// There may be a morsel of this task: as many parked workers come as it may have, up to `workers`.
+    /// There may be a morsel of this task: as many parked workers come as it may have, up to `workers`. If none is parked and the task is
+    /// short, workers for short ones come.
     pub(crate) fn wake(&self, id: TaskId, workers: usize) {
         let mut state = self.state.lock();
         let wanted = state.stride.wake(id, self.clock.now_ns()).min(workers);
-        let keep = state.idle.len().saturating_sub(wanted);
-        let woken = state.idle.split_off(keep);
+        let mut woken = take(&mut state.idle, wanted);
+        if woken.is_empty() && wanted > 0 && !state.idle_short.is_empty() {
+            let beside = state.stride.workers_at_long_beside(id).saturating_sub(state.active_short);
+            woken = take(&mut state.idle_short, wanted.min(beside));
+            state.active_short += woken.len();
+        }
         drop(state);
         if woken.is_empty() {
             return;
@@ -132,13 +159,14 @@ impl Workers {
     }
 
     /// A worker's life, until [`Workers::stop`].
-    pub(crate) fn work(&self, worker: usize) {
+    pub(crate) fn work(&self, worker: usize, kind: WorkerKind) {
         let mut state = self.state.lock();
+        state.active_short += usize::from(kind == WorkerKind::Short);
         let mut last = None;
         while !self.is_stopping.load(Ordering::SeqCst) {
             let now_ns = self.clock.now_ns();
-            let Some(lease) = state.stride.pick(now_ns, last) else {
-                state = self.wait(state, worker);
+            let Some(lease) = state.stride.pick(now_ns, last, kind) else {
+                state = self.wait(state, worker, kind);
                 continue;
             };
             last = Some(lease.task);
@@ -156,6 +184,11 @@ impl Workers {
                 drop(state);
                 drop(task);
                 state = self.state.lock();
+            }
+            // What is short no more may be for those that have parked since.
+            if kind == WorkerKind::Short && !state.idle.is_empty() && state.stride.has_work() {
+                let wanted = state.stride.wake(id, now_ns);
+                take(&mut state.idle, wanted).into_iter().for_each(|(_, thread)| thread.unpark());
             }
         }
     }
@@ -197,19 +230,24 @@ impl Workers {
     }
 
     /// Parks a worker for which there is nothing to do.
-    fn wait<'a>(&'a self, mut state: MutexGuard<'a, State>, worker: usize) -> MutexGuard<'a, State> {
-        state.idle.push((worker, current()));
-        let has_tasks = state.stride.tasks() > 0;
+    fn wait<'a>(&'a self, mut state: MutexGuard<'a, State>, worker: usize, kind: WorkerKind) -> MutexGuard<'a, State> {
+        state.idle_of(kind).push((worker, current()));
+        let mut looks_again = kind == WorkerKind::Any && state.stride.tasks() > 0;
+        state.active_short -= usize::from(kind == WorkerKind::Short);
         drop(state);
         // Unparking before parking is remembered by the token, so no wake-up is lost; a spurious return only looks again.
-        let looks_again = if has_tasks {
-            park_timeout(LOOK_AGAIN)
-        } else {
-            park();
-            false
-        };
+        match looks_again {
+            true => looks_again = park_timeout(LOOK_AGAIN),
+            false => park(),
+        }
         let mut state = self.state.lock();
-        state.idle.retain(|(idle, _)| *idle != worker);
+        let idle = state.idle_of(kind);
+        let parked = idle.len();
+        idle.retain(|(idle, _)| *idle != worker);
+        if kind == WorkerKind::Short {
+            // Whoever woke it has counted it.
+            state.active_short += usize::from(state.idle_short.len() < parked);
+        }
         if looks_again {
             state.stride.look_again();
         }
@@ -273,8 +311,10 @@ impl Workers {
     /// Lets the workers go once their current morsels are done.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
-        let idle = std::mem::take(&mut self.state.lock().idle);
-        for (_, thread) in idle {
+        let mut state = self.state.lock();
+        let (idle, idle_short) = (std::mem::take(&mut state.idle), std::mem::take(&mut state.idle_short));
+        drop(state);
+        for (_, thread) in idle.into_iter().chain(idle_short) {
             thread.unpark();
         }
     }

@@ -8,6 +8,7 @@ use super::driver::{Body, Driver, JobOptions, ScheduleError, Spawn};
 use super::limits::ThreadPoolLimits;
 use super::meter::{GLOBAL_METER, Owner};
 use super::stacks;
+use crate::thread_attributes::{ThreadKind, set_thread_kind};
 
 /// How long an idle thread beyond `max_thread_pool_free_size` waits to be wanted. Load comes in waves: the threads of the last one
 /// are there for the next, and an hour of quiet does not keep them.
@@ -32,7 +33,11 @@ struct SystemThreads;
 
 impl Spawn for SystemThreads {
     fn spawn(&self, _: Option<&Owner>, body: Body) -> Result<(), ScheduleError> {
-        stacks::spawn(body).map_err(ScheduleError::NoThread)
+        let body = || {
+            set_thread_kind(ThreadKind::Pool);
+            body();
+        };
+        stacks::spawn(Box::new(body)).map_err(ScheduleError::NoThread)
     }
 }
 

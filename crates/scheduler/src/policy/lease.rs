@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::policy::stride::{STAY, TaskId};
+use crate::policy::stride::{SHORT, STAY, TaskId, WorkerKind};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::task::{MORSEL_TARGET, Step};
 use crate::weight::Weight;
@@ -75,6 +75,10 @@ impl Account {
 
     pub(crate) fn consumed_ns(&self) -> u64 {
         self.consumed_ns.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_short(&self) -> bool {
+        self.consumed_ns() < SHORT.as_nanos() as u64
     }
 
     pub(crate) fn calls(&self) -> u64 {
@@ -188,6 +192,8 @@ pub struct Lease {
     pub(crate) calls: u64,
     /// What was charged ahead for the morsel.
     pub(crate) reserved_us: u64,
+    /// The worker's.
+    pub(crate) kind: WorkerKind,
 }
 
 impl Lease {
@@ -202,7 +208,9 @@ impl Lease {
         // Counts as a call: another worker that found nothing while this one was at it, and says so after it, must not put the task to
         // sleep, since this one may take another task next.
         self.calls = self.account.call();
-        let stays = self.account.is_runnable() && pass_us <= self.board.due_of_others(self.task);
+        let stays = self.account.is_runnable()
+            && pass_us <= self.board.due_of_others(self.task)
+            && (self.kind == WorkerKind::Any || self.account.is_short());
         if stays {
             self.reserved_us = self.account.reserve();
         }

@@ -25,6 +25,19 @@ use crate::weight::Weight;
 /// turns that are worth filling a cache for.
 pub const STAY: Duration = Duration::from_millis(5);
 
+/// The CPU time in which a query is short. It is not left waiting for a worker that is in the middle of a step of a long one: other
+/// workers, which the kernel prefers, are there for it.
+pub const SHORT: Duration = Duration::from_millis(5);
+
+/// Which tasks a worker takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WorkerKind {
+    /// Any.
+    Any,
+    /// Those that have used less than [`SHORT`].
+    Short,
+}
+
 /// A task's number in the policy. Numbers are used again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TaskId(pub usize);
@@ -33,6 +46,8 @@ pub struct TaskId(pub usize);
 struct Entry {
     account: Arc<Account>,
     workers: usize,
+    /// Of these, workers for short tasks. Others would only be in their way: the kernel prefers those.
+    short_workers: usize,
     workers_max: usize,
     /// Removed as soon as the last worker gives it back.
     is_finished: bool,
@@ -44,8 +59,9 @@ struct Entry {
 }
 
 impl Entry {
-    fn can_take_worker(&self) -> bool {
-        self.workers < self.workers_max && self.account.is_runnable()
+    fn can_take(&self, kind: WorkerKind) -> bool {
+        let is_in_the_way = kind == WorkerKind::Any && self.short_workers > 0;
+        self.workers < self.workers_max && self.account.is_runnable() && !is_in_the_way
     }
 
     fn is_in_share(&self) -> bool {
@@ -118,6 +134,7 @@ impl Stride {
         let entry = Entry {
             account: Arc::new(Account::new(weight.into(), self.pass_us())),
             workers: 0,
+            short_workers: 0,
             workers_max: workers_max.max(1),
             is_finished: false,
             alone: None,
@@ -171,20 +188,27 @@ impl Stride {
     /// The task that a free worker runs next: of those that nobody works for, else of those that can take one more, the one that is
     /// due first; but the worker's `last` task as long as its pass is not beyond that. Tasks with a part of a share come when they are
     /// due, with workers or without: a share is kept to, however many tasks it is divided among.
-    pub fn pick(&mut self, now_ns: u64, last: Option<TaskId>) -> Option<Lease> {
+    ///
+    /// A worker for short tasks gets the same if that is a short one, else a short one that another worker is at.
+    pub fn pick(&mut self, now_ns: u64, last: Option<TaskId>, kind: WorkerKind) -> Option<Lease> {
         let alone = self.alone.first().map(|((due_us, _), at)| (*due_us, *at));
-        let next = alone.into_iter().chain(self.shared().0).min_by_key(|(due_us, _)| *due_us);
+        let next = match kind {
+            WorkerKind::Any => alone.into_iter().chain(self.shared().0).min_by_key(|(due_us, _)| *due_us),
+            WorkerKind::Short => alone.filter(|(_, at)| self.is_short(*at)).or_else(|| self.short_with_workers()),
+        };
         let Some((due_us, first)) = next.filter(|_| self.free_workers() > 0) else {
             self.publish();
             return None;
         };
         let same = last.filter(|task| {
             let entry = self.entries.get(task.0).and_then(Option::as_ref);
-            entry.is_some_and(|entry| entry.can_take_worker() && entry.account.pass_us() <= due_us)
+            let is_its = kind == WorkerKind::Any || self.is_short(task.0);
+            is_its && entry.is_some_and(|entry| entry.can_take(kind) && entry.account.pass_us() <= due_us)
         });
         let at = same.map_or(first, |task| task.0);
         let entry = self.entries.get_mut(at)?.as_mut()?;
         entry.workers += 1;
+        entry.short_workers += usize::from(kind == WorkerKind::Short);
         self.leased += 1;
         if entry.workers == 1 {
             self.worked.push(at);
@@ -197,7 +221,29 @@ impl Stride {
         self.pass_us = self.pass_us();
         self.place(at);
         self.publish();
-        Some(Lease { task: TaskId(at), waited_ns, account, board: self.board.clone(), calls, reserved_us })
+        Some(Lease { task: TaskId(at), waited_ns, account, board: self.board.clone(), calls, reserved_us, kind })
+    }
+
+    /// Workers that are at tasks which are not short, if this task is.
+    pub fn workers_at_long_beside(&self, task: TaskId) -> usize {
+        if !self.is_short(task.0) {
+            return 0;
+        }
+        let long = self.worked.iter().filter(|at| !self.is_short(**at));
+        long.filter_map(|at| self.entries[*at].as_ref()).map(|entry| entry.workers).sum()
+    }
+
+    fn is_short(&self, at: usize) -> bool {
+        self.entries.get(at).and_then(Option::as_ref).is_some_and(|entry| entry.account.is_short())
+    }
+
+    /// Of the short tasks that have workers and can take one more, the one that is due first, and when that is.
+    fn short_with_workers(&self) -> Option<(u64, usize)> {
+        let candidate = |at: &usize| {
+            let entry = self.entries[*at].as_ref()?;
+            (entry.can_take(WorkerKind::Short) && entry.account.is_short()).then(|| (entry.account.due_us(), *at))
+        };
+        self.worked.iter().filter_map(candidate).min()
     }
 
     /// A worker gives a task back, after [`Lease::ran`] told it to, with what came of its last morsel. True where the task is
@@ -215,6 +261,7 @@ impl Stride {
             Step::Idle | Step::Finished => {}
         }
         entry.workers -= 1;
+        entry.short_workers -= usize::from(lease.kind == WorkerKind::Short);
         self.leased -= 1;
         if entry.workers == 0 {
             if account.is_runnable() {
@@ -306,7 +353,7 @@ impl Stride {
             return (first, second_us);
         }
         for at in &self.worked {
-            let can_take = |entry: &&Entry| entry.can_take_worker() && (self.alone_plain == 0 || entry.is_in_share());
+            let can_take = |entry: &&Entry| entry.can_take(WorkerKind::Any) && (self.alone_plain == 0 || entry.is_in_share());
             let Some(entry) = self.entries[*at].as_ref().filter(can_take) else { continue };
             let candidate = (entry.account.due_us(), *at);
             match first {
@@ -375,7 +422,7 @@ mod tests {
         while stride.tasks() > 0 {
             for (slot, last) in busy.iter_mut().zip(&mut last) {
                 while slot.is_none()
-                    && let Some(lease) = stride.pick(now, *last)
+                    && let Some(lease) = stride.pick(now, *last, WorkerKind::Any)
                 {
                     *last = Some(lease.task);
                     let unclaimed = &mut unclaimed[number(lease.task)];
@@ -424,7 +471,7 @@ mod tests {
         old.iter().for_each(|task| {
             stride.wake(*task, 0);
         });
-        let mut leases = old.map(|_| stride.pick(0, None).unwrap());
+        let mut leases = old.map(|_| stride.pick(0, None, WorkerKind::Any).unwrap());
         // Both are old, and one is ahead by almost as much as it may be.
         for (lease, morsels) in leases.iter_mut().zip([200, 203]) {
             (0..morsels).for_each(|_| assert!(lease.ran(MORSEL_NS, Step::Worked)));
@@ -435,7 +482,7 @@ mod tests {
             assert!(!lease.ran(MORSEL_NS, Step::Worked), "the worker of {:?} stays", lease.task);
             stride.give_back(lease, Step::Worked, 0);
         }
-        assert_eq!(stride.pick(0, None).unwrap().task, newcomer);
+        assert_eq!(stride.pick(0, None, WorkerKind::Any).unwrap().task, newcomer);
     }
 
     #[test]
@@ -525,7 +572,7 @@ mod tests {
         let tasks: Vec<TaskId> = (0..4).map(|_| stride.add(1.0, 8)).collect();
         stride.set_limit(Some(3));
         assert_eq!(tasks.iter().map(|task| stride.wake(*task, 0)).max(), Some(3));
-        let mut leases: Vec<Lease> = std::iter::from_fn(|| stride.pick(0, None)).collect();
+        let mut leases: Vec<Lease> = std::iter::from_fn(|| stride.pick(0, None, WorkerKind::Any)).collect();
         assert_eq!((leases.len(), stride.has_work()), (3, false));
         // Fewer from now on: those who are too many come back, and get nothing.
         stride.set_limit(Some(1));
@@ -536,12 +583,12 @@ mod tests {
                 leases.push(lease);
             } else {
                 stride.give_back(lease, Step::Worked, 0);
-                assert!(stride.pick(0, None).is_none());
+                assert!(stride.pick(0, None, WorkerKind::Any).is_none());
             }
         }
         stride.set_limit(None);
         assert!(stride.has_work());
-        assert_eq!(std::iter::from_fn(|| stride.pick(0, None)).take(10).count(), 10);
+        assert_eq!(std::iter::from_fn(|| stride.pick(0, None, WorkerKind::Any)).take(10).count(), 10);
     }
 
     #[test]
@@ -574,7 +621,7 @@ mod tests {
                         short = Some((id, now));
                     }
                     while busy.len() < workers {
-                        busy.push(stride.pick(now, None).unwrap());
+                        busy.push(stride.pick(now, None, WorkerKind::Any).unwrap());
                     }
                     now += MORSEL_NS;
                     for mut lease in std::mem::take(&mut busy) {
@@ -612,7 +659,7 @@ mod tests {
                 stride.wake(id, 0);
                 short = Some((id, 3));
             }
-            let pick = stride.pick(round, None).unwrap();
+            let pick = stride.pick(round, None, WorkerKind::Any).unwrap();
             let mut step = Step::Worked;
             if pick.task == long {
                 long_runs += 1;
@@ -639,7 +686,7 @@ mod tests {
             stride.wake(waiting, 0);
             let mut rounds = 0;
             loop {
-                let lease = stride.pick(0, None).unwrap();
+                let lease = stride.pick(0, None, WorkerKind::Any).unwrap();
                 if lease.task == waiting {
                     break;
                 }
@@ -657,7 +704,7 @@ mod tests {
         let mut stride = Stride::default();
         let first = stride.add(1.0, 1);
         stride.wake(first, 0);
-        let mut lease = stride.pick(0, None).unwrap();
+        let mut lease = stride.pick(0, None, WorkerKind::Any).unwrap();
         for _ in 0..1_000 {
             assert!(lease.ran(MORSEL_NS, Step::Worked), "nobody else is there");
         }
@@ -667,7 +714,7 @@ mod tests {
         assert!(lease.ran(1_000, Step::Worked), "a newcomer starts where the last pick was");
         assert!(!lease.ran(MORSEL_NS, Step::Worked), "by now it is further behind than a worker stays");
         stride.give_back(lease, Step::Worked, 0);
-        assert_eq!(stride.pick(0, Some(first)).unwrap().task, second);
+        assert_eq!(stride.pick(0, Some(first), WorkerKind::Any).unwrap().task, second);
     }
 
     #[test]
@@ -675,16 +722,42 @@ mod tests {
         let mut stride = Stride::default();
         let (long, other) = (stride.add(1.0, 8), stride.add(1.0, 8));
         stride.wake(long, 0);
-        let mut leases: Vec<Lease> = (0..8).map(|_| stride.pick(0, None).unwrap()).collect();
+        let mut leases: Vec<Lease> = (0..8).map(|_| stride.pick(0, None, WorkerKind::Any).unwrap()).collect();
         assert!(leases.iter_mut().all(|lease| lease.ran(100 * MORSEL_NS, Step::Worked)));
         stride.wake(other, 0);
         let mut lease = leases.pop().unwrap();
         assert!(!lease.ran(MORSEL_NS, Step::Worked));
         stride.give_back(lease, Step::Worked, 0);
-        let newcomers = stride.pick(0, Some(long)).unwrap();
+        let newcomers = stride.pick(0, Some(long), WorkerKind::Any).unwrap();
         assert_eq!(newcomers.task, other);
         // The other has a worker now, but not yet its share.
         assert!(leases.iter_mut().all(|lease| !lease.ran(MORSEL_NS, Step::Worked)));
+    }
+
+    #[test]
+    fn workers_for_short_tasks_take_no_others() {
+        let mut stride = Stride::default();
+        let (long, other) = (stride.add(1.0, 8), stride.add(1.0, 8));
+        stride.wake(long, 0);
+        stride.wake(other, 0);
+        let mut leases = [(); 2].map(|()| stride.pick(0, None, WorkerKind::Any).unwrap());
+        leases.iter_mut().for_each(|lease| assert!(!lease.ran(100 * MORSEL_NS, Step::Worked)));
+        assert!(stride.pick(0, None, WorkerKind::Short).is_none());
+        let short = stride.add(1.0, 8);
+        assert_eq!([long, short].map(|task| stride.workers_at_long_beside(task)), [0, 2]);
+        stride.wake(short, 0);
+        let waits = stride.add(1.0, 8);
+        let mut mine = stride.pick(0, None, WorkerKind::Short).unwrap();
+        let its = stride.pick(0, None, WorkerKind::Short).unwrap();
+        assert_eq!([mine.task, its.task], [short, short], "as many as it may have");
+        assert!(mine.ran(MORSEL_NS, Step::Worked), "it is still short");
+        stride.wake(waits, 0);
+        assert!(!mine.ran(4 * MORSEL_NS, Step::Worked), "it is short no more");
+        assert_eq!(stride.workers_at_long_beside(waits), 4);
+        stride.give_back(mine, Step::Worked, 0);
+        stride.give_back(its, Step::Worked, 0);
+        assert_eq!(stride.pick(0, Some(short), WorkerKind::Short).unwrap().task, waits);
+        assert!(stride.has_work(), "another worker comes for what was short");
     }
 
     #[test]
@@ -693,10 +766,10 @@ mod tests {
         let task = stride.add(1.0, 2);
         stride.wake(task, 0);
         // The second worker is turned away by a pipeline that takes one worker at a time, and is slow to say so.
-        let (first, second) = (stride.pick(0, None).unwrap(), stride.pick(0, None).unwrap());
+        let (first, second) = (stride.pick(0, None, WorkerKind::Any).unwrap(), stride.pick(0, None, WorkerKind::Any).unwrap());
         ran(&mut stride, first, 0, Step::Worked, 1);
         ran(&mut stride, second, 0, Step::Idle, 2);
-        assert!(stride.pick(3, None).is_some(), "the task still has work, and nobody else would call");
+        assert!(stride.pick(3, None, WorkerKind::Any).is_some(), "the task still has work, and nobody else would call");
     }
 
     #[test]
@@ -704,12 +777,12 @@ mod tests {
         let mut stride = Stride::default();
         let task = stride.add(1.0, 2);
         stride.wake(task, 0);
-        let (mut first, second) = (stride.pick(0, None).unwrap(), stride.pick(0, None).unwrap());
+        let (mut first, second) = (stride.pick(0, None, WorkerKind::Any).unwrap(), stride.pick(0, None, WorkerKind::Any).unwrap());
         ran(&mut stride, second, 0, Step::Idle, 1);
-        assert!(stride.pick(2, None).is_none(), "put aside while the first is at it");
+        assert!(stride.pick(2, None, WorkerKind::Any).is_none(), "put aside while the first is at it");
         assert!(!first.ran(0, Step::Worked), "there is work after all: others must come to know of it");
         stride.give_back(first, Step::Worked, 3);
-        assert!(stride.pick(3, None).is_some() && stride.pick(3, None).is_some());
+        assert!(stride.pick(3, None, WorkerKind::Any).is_some() && stride.pick(3, None, WorkerKind::Any).is_some());
     }
 
     #[test]
@@ -727,13 +800,13 @@ mod tests {
         let mut stride = Stride::default();
         let task = stride.add(1.0, 2);
         stride.look_again();
-        assert!(stride.pick(0, None).is_none(), "a task is not run before it is first woken");
+        assert!(stride.pick(0, None, WorkerKind::Any).is_none(), "a task is not run before it is first woken");
         stride.wake(task, 0);
-        let pick = stride.pick(0, None).unwrap();
+        let pick = stride.pick(0, None, WorkerKind::Any).unwrap();
         ran(&mut stride, pick, 0, Step::Idle, 1);
-        assert!(stride.pick(2, None).is_none());
+        assert!(stride.pick(2, None, WorkerKind::Any).is_none());
         stride.look_again();
-        assert!(stride.pick(3, None).is_some());
+        assert!(stride.pick(3, None, WorkerKind::Any).is_some());
     }
 
     #[test]
@@ -741,12 +814,12 @@ mod tests {
         let mut stride = Stride::default();
         let task = stride.add(1.0, 2);
         stride.wake(task, 0);
-        let pick = stride.pick(0, None).unwrap();
+        let pick = stride.pick(0, None, WorkerKind::Any).unwrap();
         stride.wake(task, 1);
         ran(&mut stride, pick, 0, Step::Idle, 2);
-        let again = stride.pick(3, None).expect("woken meanwhile");
+        let again = stride.pick(3, None, WorkerKind::Any).expect("woken meanwhile");
         ran(&mut stride, again, 0, Step::Idle, 4);
-        assert!(stride.pick(5, None).is_none());
+        assert!(stride.pick(5, None, WorkerKind::Any).is_none());
     }
 
     #[test]
@@ -755,7 +828,7 @@ mod tests {
         let (first, second) = (stride.add(1.0, 4), stride.add(0.5, 2));
         stride.wake(first, 0);
         stride.wake(second, 0);
-        let lease = stride.pick(100, None).unwrap();
+        let lease = stride.pick(100, None, WorkerKind::Any).unwrap();
         let tasks: Vec<TaskSnapshot> = stride.snapshot(300).collect();
         assert_eq!([tasks[0].task, tasks[1].task], [first, second]);
         assert_eq!([tasks[0].workers, tasks[1].workers], [1, 0]);

@@ -1,7 +1,7 @@
 //! `stride` on virtual cores: as many workers as cores, each doing what `crate::workers` does with the same leases, under virtual
 //! time.
 
-use crate::policy::stride::{Lease, Stride, TaskId};
+use crate::policy::stride::{Lease, Stride, TaskId, WorkerKind};
 use crate::simulator::query::Progress;
 use crate::simulator::simulation::{Driver, Run, World};
 use crate::task::Step;
@@ -63,7 +63,7 @@ impl Workers {
         loop {
             delay_ns = delay_ns.max(self.lock(world));
             let last = self.workers[worker].last;
-            let Some(lease) = self.stride.pick(world.now_ns, last) else {
+            let Some(lease) = self.stride.pick(world.now_ns, last, WorkerKind::Any) else {
                 if let Some(core) = self.workers[worker].core.take() {
                     world.machine.release(core);
                 }
