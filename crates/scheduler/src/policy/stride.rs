@@ -353,7 +353,8 @@ impl Stride {
             return (first, second_us);
         }
         for at in &self.worked {
-            let can_take = |entry: &&Entry| entry.can_take(WorkerKind::Any) && (self.alone_plain == 0 || entry.is_in_share());
+            let can_take =
+                |entry: &&Entry| entry.can_take(WorkerKind::Any) && (self.alone_plain == 0 || entry.is_in_share());
             let Some(entry) = self.entries[*at].as_ref().filter(can_take) else { continue };
             let candidate = (entry.account.due_us(), *at);
             match first {
@@ -766,7 +767,8 @@ mod tests {
         let task = stride.add(1.0, 2);
         stride.wake(task, 0);
         // The second worker is turned away by a pipeline that takes one worker at a time, and is slow to say so.
-        let (first, second) = (stride.pick(0, None, WorkerKind::Any).unwrap(), stride.pick(0, None, WorkerKind::Any).unwrap());
+        let (first, second) =
+            (stride.pick(0, None, WorkerKind::Any).unwrap(), stride.pick(0, None, WorkerKind::Any).unwrap());
         ran(&mut stride, first, 0, Step::Worked, 1);
         ran(&mut stride, second, 0, Step::Idle, 2);
         assert!(stride.pick(3, None, WorkerKind::Any).is_some(), "the task still has work, and nobody else would call");
@@ -777,7 +779,8 @@ mod tests {
         let mut stride = Stride::default();
         let task = stride.add(1.0, 2);
         stride.wake(task, 0);
-        let (mut first, second) = (stride.pick(0, None, WorkerKind::Any).unwrap(), stride.pick(0, None, WorkerKind::Any).unwrap());
+        let (mut first, second) =
+            (stride.pick(0, None, WorkerKind::Any).unwrap(), stride.pick(0, None, WorkerKind::Any).unwrap());
         ran(&mut stride, second, 0, Step::Idle, 1);
         assert!(stride.pick(2, None, WorkerKind::Any).is_none(), "put aside while the first is at it");
         assert!(!first.ran(0, Step::Worked), "there is work after all: others must come to know of it");
