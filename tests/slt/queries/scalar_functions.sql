@@ -454,3 +454,6 @@ SELECT JSONExtract('{"a":"-1234567890123456789999"}', 'a', 'Int64'), JSONExtract
 SELECT hiveHash(toInt16(12)), hiveHash(toInt32(5)), hiveHash(toUInt8(5)), hiveHash(toInt64(5)), hiveHash(1.5), hiveHash(toDate('2020-01-01')), hiveHash('abc'), hiveHash(toDecimal32(1.5, 2)), hiveHash(toNullable(5)), javaHash(toInt16(-5)), javaHash('abc');
 SELECT bitCount('abc'), toTypeName(bitCount('abc')), bitCount(toFixedString('ab', 4)), toTypeName(bitCount(toFixedString('ab', 40)));
 SELECT hex(base64Decode('lc==')), hex(tryBase64Decode('lc==')), hex(tryBase64URLDecode('lc')), hex(base64URLDecode('lcd'));
+SELECT makeDate(toUInt128(2020), toInt256(2), 3), makeDate32(2020, toUInt128(60)), YYYYMMDDToDate(toUInt128(20200102)), YYYYMMDDhhmmssToDateTime(toUInt128(20200102030405), 'UTC');
+SELECT makeDate(20200102);
+SELECT repeat('ab', toUInt128(number)), leftPad('a', toInt128(number + 2), 'xy'), rightPadUTF8('é', toUInt256(3), 'x'), arrayResize([1], toInt256(-3)), arraySlice([1, 2, 3], toUInt128(number)) FROM numbers(1, 3);

@@ -256,6 +256,14 @@ impl<'a> Call<'a> {
         self.each(positions, |data_type| data_type.is_integer() || *data_type == DataType::Bool)
     }
 
+    /// Checks that these arguments are integers of any width.
+    pub fn integers_of_any_width(&self, positions: impl IntoIterator<Item = usize>) -> Result<()> {
+        let allowed = |data_type: &DataType| {
+            data_type.is_integer() || data_type.is_wide_integer() || *data_type == DataType::Bool
+        };
+        self.each(positions, allowed)
+    }
+
     /// Checks the types of those of these arguments that are there.
     pub fn each(&self, positions: impl IntoIterator<Item = usize>, allowed: fn(&DataType) -> bool) -> Result<()> {
         let mut there = positions.into_iter().take_while(|&at| at < self.arguments.len());
@@ -537,9 +545,15 @@ impl<'a, T: ArrowPrimitiveType> Numbers<'a, T> {
     }
 }
 
-/// The values of an argument of any integer type (or `Bool`), as `i64`; a `UInt64` past its range becomes its greatest.
+/// The values of an argument of any integer type (or `Bool`), as `i64`; a `UInt64` past its range becomes its greatest, and of a wider
+/// type the lowest 64 bits are taken, as ClickHouse does.
 pub(crate) fn integers(arguments: &[Column], at: usize, rows: usize) -> Result<Vec<i64>> {
-    let column = argument(arguments, at)?;
+    let mut column = argument(arguments, at)?;
+    let narrowed;
+    if column.data_type().is_wide_integer() {
+        narrowed = cast(column, &DataType::Int64, &CastOptions::default())?;
+        column = &narrowed;
+    }
     let widened: Vec<i64> = squall_types::match_primitive!(column.array().data_type(), T => {
         column.as_primitive::<T>()?.values().iter().map(|&value| value.widen()).collect()
     }, _ => return Err(Error::logical("an integer argument is no number")));

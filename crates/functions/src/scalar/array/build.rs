@@ -197,7 +197,7 @@ const SIZE_MAX: usize = 1 << 30;
 /// `arrayResize(array, size[, filler])`: a negative size fills at the front.
 pub(super) fn resize(call: &Call<'_>) -> Bound {
     call.arguments(2..=3)?;
-    call.integers([1])?;
+    call.integers_of_any_width([1])?;
     let own = item_type(call, 0)?;
     let item = match call.arguments.get(2) {
         Some(filler) => least_supertype(&[own.clone(), filler.data_type.clone()])?,

@@ -148,7 +148,8 @@ pub(super) fn slice(call: &Call<'_>) -> Bound {
     item_type(call, 0)?;
     for at in 1..call.arguments.len() {
         let inner = call.type_of(at).inner();
-        if !inner.is_integer() && *inner != DataType::Nothing && *inner != DataType::Bool {
+        let is_integer = inner.is_integer() || inner.is_wide_integer() || *inner == DataType::Bool;
+        if !is_integer && *inner != DataType::Nothing {
             return Err(call.illegal(at));
         }
     }

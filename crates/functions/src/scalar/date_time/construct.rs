@@ -19,9 +19,13 @@ fn checked_days(year: i64, month: i64, day: i64) -> Option<i32> {
     is_date.then(|| days_from_civil(year as i32, month as u32, day as u32))
 }
 
+fn is_any_number(data_type: &DataType) -> bool {
+    data_type.is_number() || data_type.is_wide_integer()
+}
+
 pub(super) fn resolve_date(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    call.arguments(1..=3)?;
-    call.each(0..call.arguments.len(), |data_type| data_type.is_number())?;
+    call.arguments(2..=3)?;
+    call.each(0..call.arguments.len(), is_any_number)?;
     let narrow = call.name == "makeDate";
     let count = call.arguments.len();
     call.bind(if narrow { DataType::Date } else { DataType::Date32 }, move |arguments, rows| {
@@ -29,8 +33,7 @@ pub(super) fn resolve_date(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         let numbers = (0..count).map(|at| floats(arguments, at, rows)).collect::<Result<Vec<_>>>()?;
         let days = |row: usize| match &fields[..] {
             _ if numbers.iter().any(|numbers| numbers.get(row).is_some_and(|number| number.is_nan())) => None,
-            // One argument is `20210829`, two are a year and a day of it.
-            [digits] => checked_days(digits[row] / 10_000, digits[row] / 100 % 100, digits[row] % 100),
+            // A year and a day of it.
             [years, days] => {
                 let is_day = (1..=365).contains(&days[row]);
                 let start = checked_days(years[row], 1, 1).filter(|_| is_day)?;
@@ -130,7 +133,7 @@ fn zone_of(call: &Call<'_>, at: usize) -> Result<(TimeZone, Option<Arc<str>>)> {
 pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let with_clock = call.name.ends_with("DateTime");
     call.arguments(1..=if with_clock { 2 } else { 1 })?;
-    call.each([0], |data_type| data_type.is_number())?;
+    call.each([0], is_any_number)?;
     let days = |digits: i64| checked_days(digits / 10_000, digits / 100 % 100, digits % 100);
     match call.name {
         "YYYYMMDDToDate" => call.bind(DataType::Date, move |arguments, rows| {
@@ -165,7 +168,7 @@ pub(super) fn resolve_digits64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
     /// 1900-01-01, where `DateTime64` begins.
     const FIRST_DAY: i64 = -25_567;
     call.arguments(1..=3)?;
-    call.each([0], |data_type| data_type.is_number())?;
+    call.each([0], is_any_number)?;
     let digits = match call.constant(1) {
         None if call.arguments.len() < 2 => 3,
         Some(digits) => digits.as_u64().filter(|digits| *digits <= 9).ok_or_else(|| call.illegal(1))? as u8,

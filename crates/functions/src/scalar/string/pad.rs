@@ -15,7 +15,7 @@ const REPEAT_MAX: i64 = 1_000_000;
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=3)?;
     call.strings([0, 2])?;
-    call.integers([1])?;
+    call.integers_of_any_width([1])?;
     let left = call.name.starts_with("left");
     let characters = call.name.ends_with("UTF8");
     call.bind(DataType::String, move |arguments, rows| {
@@ -83,7 +83,7 @@ fn repetitions(count: i64) -> Result<usize> {
 pub(super) fn resolve_repeat(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=2)?;
     call.strings([0])?;
-    call.integers([1])?;
+    call.integers_of_any_width([1])?;
     call.bind(DataType::String, |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
         let counts = integers(arguments, 1, rows)?;
