@@ -143,8 +143,8 @@ impl Workers {
         let mut state = self.state.lock();
         let wanted = state.stride.wake(id, self.clock.now_ns()).min(workers);
         let mut woken = take(&mut state.idle, wanted);
-        if woken.is_empty() && wanted > 0 && !state.idle_short.is_empty() {
-            let beside = state.stride.workers_at_long_beside(id).saturating_sub(state.active_short);
+        if woken.is_empty() && wanted > 0 && !state.idle_short.is_empty() && state.stride.has_used_little(id) {
+            let beside = state.stride.workers_at_long().saturating_sub(state.active_short);
             woken = take(&mut state.idle_short, wanted.min(beside));
             state.active_short += woken.len();
         }
@@ -165,7 +165,10 @@ impl Workers {
         let mut last = None;
         while !self.is_stopping.load(Ordering::SeqCst) {
             let now_ns = self.clock.now_ns();
-            let Some(lease) = state.stride.pick(now_ns, last, kind) else {
+            // Where workers have come to short tasks meanwhile, it would only take the CPU from them.
+            let is_one_too_many = kind == WorkerKind::Short && state.active_short > state.stride.workers_at_long();
+            let lease = if is_one_too_many { None } else { state.stride.pick(now_ns, last, kind) };
+            let Some(lease) = lease else {
                 state = self.wait(state, worker, kind);
                 continue;
             };

@@ -224,13 +224,15 @@ impl Stride {
         Some(Lease { task: TaskId(at), waited_ns, account, board: self.board.clone(), calls, reserved_us, kind })
     }
 
-    /// Workers that are at tasks which are not short, if this task is.
-    pub fn workers_at_long_beside(&self, task: TaskId) -> usize {
-        if !self.is_short(task.0) {
-            return 0;
-        }
+    /// Workers that are at tasks which are not short.
+    pub fn workers_at_long(&self) -> usize {
         let long = self.worked.iter().filter(|at| !self.is_short(**at));
         long.filter_map(|at| self.entries[*at].as_ref()).map(|entry| entry.workers).sum()
+    }
+
+    /// Whether a task has used less than [`SHORT`].
+    pub fn has_used_little(&self, task: TaskId) -> bool {
+        self.is_short(task.0)
     }
 
     fn is_short(&self, at: usize) -> bool {
@@ -745,7 +747,8 @@ mod tests {
         leases.iter_mut().for_each(|lease| assert!(!lease.ran(100 * MORSEL_NS, Step::Worked)));
         assert!(stride.pick(0, None, WorkerKind::Short).is_none());
         let short = stride.add(1.0, 8);
-        assert_eq!([long, short].map(|task| stride.workers_at_long_beside(task)), [0, 2]);
+        assert_eq!([long, short].map(|task| stride.has_used_little(task)), [false, true]);
+        assert_eq!(stride.workers_at_long(), 2);
         stride.wake(short, 0);
         let waits = stride.add(1.0, 8);
         let mut mine = stride.pick(0, None, WorkerKind::Short).unwrap();
@@ -754,7 +757,7 @@ mod tests {
         assert!(mine.ran(MORSEL_NS, Step::Worked), "it is still short");
         stride.wake(waits, 0);
         assert!(!mine.ran(4 * MORSEL_NS, Step::Worked), "it is short no more");
-        assert_eq!(stride.workers_at_long_beside(waits), 4);
+        assert_eq!(stride.workers_at_long(), 4);
         stride.give_back(mine, Step::Worked, 0);
         stride.give_back(its, Step::Worked, 0);
         assert_eq!(stride.pick(0, Some(short), WorkerKind::Short).unwrap().task, waits);
