@@ -43,7 +43,7 @@ impl ThreadKind {
     }
 }
 
-/// Tells the kernel what the calling thread does. Threads that it starts do not inherit it.
+/// Tells the kernel what the calling thread does. Threads that it starts inherit its nice value, but not how long its turns are.
 pub fn set_thread_kind(kind: ThreadKind) {
     #[cfg(target_os = "linux")]
     linux::set(kind.slice(), kind.niceness());
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_told_of_and_their_children_are_not() {
+    fn threads_are_told_of_and_their_children_take_usual_turns() {
         let read = || linux::read(0).unwrap();
         let of = move |kind| {
             let both = std::thread::spawn(move || {

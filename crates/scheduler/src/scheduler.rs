@@ -129,7 +129,9 @@ impl Scheduler {
     pub fn start(options: SchedulerOptions, pool: ThreadPool) -> Result<(Self, Vec<JoinHandle<()>>), StartError> {
         let workers_count = options.workers.max(1);
         let slots = slot_policy(options.policy).unwrap_or_else(|| Box::new(FixedAtStart));
-        let workers = Workers::new(2 * workers_count);
+        // As many for short tasks.
+        let threads_count = 2 * workers_count;
+        let workers = Workers::new(threads_count);
         workers.set_limit(options.budget.threads_max);
         let shared = Arc::new(Shared {
             workers,
@@ -149,7 +151,7 @@ impl Scheduler {
                 shared.workers.work(worker, kind);
             })
         };
-        let handles = (0..2 * workers_count).map(start).collect::<Result<_, _>>()?;
+        let handles = (0..threads_count).map(start).collect::<Result<_, _>>()?;
         CurrentMetric::SchedulerWorkers.set(workers_count as i64);
         Ok((Self { shared }, handles))
     }

@@ -258,10 +258,7 @@ impl<'a> Call<'a> {
 
     /// Checks that these arguments are integers of any width.
     pub fn integers_of_any_width(&self, positions: impl IntoIterator<Item = usize>) -> Result<()> {
-        let allowed = |data_type: &DataType| {
-            data_type.is_integer() || data_type.is_wide_integer() || *data_type == DataType::Bool
-        };
-        self.each(positions, allowed)
+        self.each(positions, is_integer_of_any_width)
     }
 
     /// Checks the types of those of these arguments that are there.
@@ -543,6 +540,11 @@ impl<'a, T: ArrowPrimitiveType> Numbers<'a, T> {
             Self::Constant(value) => *value,
         }
     }
+}
+
+/// Whether [`integers`] reads values of this type.
+pub(crate) fn is_integer_of_any_width(data_type: &DataType) -> bool {
+    data_type.is_integer() || data_type.is_wide_integer() || *data_type == DataType::Bool
 }
 
 /// The values of an argument of any integer type (or `Bool`), as `i64`; a `UInt64` past its range becomes its greatest, and of a wider

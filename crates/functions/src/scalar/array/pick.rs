@@ -10,7 +10,7 @@ use super::{Lists, Positions, extend, item_type, of_null, take_or_default};
 use crate::function::BoundFunction;
 use crate::scalar::order::{ItemOrder, row_order};
 use crate::scalar::set::item_numbers;
-use crate::scalar::simple::{Call, argument, integers};
+use crate::scalar::simple::{Call, argument, integers, is_integer_of_any_width};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
@@ -148,8 +148,7 @@ pub(super) fn slice(call: &Call<'_>) -> Bound {
     item_type(call, 0)?;
     for at in 1..call.arguments.len() {
         let inner = call.type_of(at).inner();
-        let is_integer = inner.is_integer() || inner.is_wide_integer() || *inner == DataType::Bool;
-        if !is_integer && *inner != DataType::Nothing {
+        if !is_integer_of_any_width(inner) && *inner != DataType::Nothing {
             return Err(call.illegal(at));
         }
     }
