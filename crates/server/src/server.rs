@@ -158,10 +158,12 @@ impl Server {
             Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Cannot start the scheduler: {error}"))
         })?;
         let zone = time_zone(&settings.timezone);
-        let cache_bytes =
-            settings.is_changed("uncompressed_cache_size").then(|| limit(settings.uncompressed_cache_size));
         let storage = StorageOptions {
-            column_cache_bytes: cache_bytes.filter(|bytes| *bytes > 0),
+            column_cache_bytes: match (settings.uncompressed_cache_size, memory_bytes_max(settings)) {
+                (0, 0) => None,
+                (0, all) => Some(limit(all / 2)),
+                (configured, _) => Some(limit(configured)),
+            },
             time_zone: zone.name().into(),
             restore_catalog: source.restore_catalog,
         };
@@ -576,15 +578,19 @@ fn set_process_limits(processes: &ProcessList, settings: &ServerSettings) {
     processes.admission.configure(queries_max, limits, logical_cpus());
 }
 
-/// Puts the limit of the server's memory in force.
-fn set_memory_limit(settings: &ServerSettings) {
+/// The most memory that the server may use; 0 is no limit.
+fn memory_bytes_max(settings: &ServerSettings) -> u64 {
     let of_machine = machine_memory_bytes() as f64 * settings.max_server_memory_usage_to_ram_ratio;
-    let limit_bytes = match settings.max_server_memory_usage {
+    match settings.max_server_memory_usage {
         0 => of_machine as u64,
         configured if of_machine > 0.0 => configured.min(of_machine as u64),
         configured => configured,
-    };
-    SERVER.set_limit(limit_bytes);
+    }
+}
+
+/// Puts the limit of the server's memory in force.
+fn set_memory_limit(settings: &ServerSettings) {
+    SERVER.set_limit(memory_bytes_max(settings));
     set_kept_ratio_max(settings.memory_worker_purge_dirty_pages_threshold_ratio);
 }
 

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 
-use super::allocator::UNTRACKED_MAX_BYTES;
+use super::allocator::{UNTRACKED_MAX_BYTES, flush};
+use super::cached::{cached_bytes, give_way};
 use super::profiler::{Charge, MemoryProfile, MemoryProfiler};
 
 /// What a tracker counts for.
@@ -149,7 +150,8 @@ impl MemoryTracker {
         self.parent.as_deref()
     }
 
-    /// Bytes that may still be taken under the narrowest limit, this one's, those above, and the server's; `None` without any limit.
+    /// Bytes that may still be taken under the narrowest limit, this one's, those above, and the server's, whose caches give way; `None`
+    /// without any limit.
     pub fn available_bytes(&self) -> Option<i64> {
         let own = |tracker: &Self| match tracker.limit_bytes() {
             limit if limit > 0 => Some(limit - tracker.bytes()),
@@ -158,7 +160,7 @@ impl MemoryTracker {
         let above = match &self.parent {
             Some(parent) => parent.available_bytes(),
             None if self.level == MemoryLevel::Server => None,
-            None => own(&SERVER),
+            None => own(&SERVER).map(|bytes| bytes.saturating_add(cached_bytes())),
         };
         own(self).into_iter().chain(above).min()
     }
@@ -178,16 +180,27 @@ impl MemoryTracker {
         u64::try_from(self.temporary_bytes.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Whether the limits hold, this one's, those above, and the server's.
+    /// Whether the limits hold, this one's, those above, and the server's, once its caches have given way.
     ///
     /// # Errors
     /// The narrowest that does not.
     pub fn check(&self) -> Result<(), MemoryLimitExceeded> {
-        self.check_own()?;
-        match &self.parent {
-            Some(parent) => parent.check(),
-            None if self.level == MemoryLevel::Server => Ok(()),
-            None => SERVER.check_own(),
+        /// What caches let go of beyond what is too much, so that the next morsels need not ask.
+        const SPARE_BYTES: i64 = 32 << 20;
+        if self.level != MemoryLevel::Server {
+            self.check_own()?;
+            return self.parent.as_deref().unwrap_or(&SERVER).check();
+        }
+        let checked = self.check_own();
+        match checked {
+            Err(exceeded)
+                if give_way((exceeded.bytes - exceeded.limit_bytes).saturating_add(SPARE_BYTES).unsigned_abs()) =>
+            {
+                // What this thread freed counts at once.
+                flush();
+                self.check_own()
+            }
+            checked => checked,
         }
     }
 

@@ -55,6 +55,11 @@ impl ChunkLoad {
         matches!(&*self.state.lock(), State::Fetched(_) | State::Begun(_) | State::Failed(_))
     }
 
+    /// Whether the bytes are not there yet.
+    pub(crate) fn is_fetching(&self) -> bool {
+        matches!(&*self.state.lock(), State::Fetching)
+    }
+
     pub(crate) fn has_failed(&self) -> bool {
         matches!(&*self.state.lock(), State::Failed(_))
     }
@@ -63,6 +68,14 @@ impl ChunkLoad {
     pub(crate) fn decoded(&self) -> Option<Rows> {
         match &*self.state.lock() {
             State::Ready(rows) => Some(rows.clone()),
+            _ => None,
+        }
+    }
+
+    /// The bytes, where they are there and nobody has begun to decode them.
+    pub(crate) fn bytes(&self) -> Option<Bytes> {
+        match &*self.state.lock() {
+            State::Fetched(bytes) => Some(bytes.clone()),
             _ => None,
         }
     }

@@ -6,11 +6,12 @@ mod load;
 mod s3_fifo;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use squall_runtime::memory::{Cache, add_cached};
 use squall_runtime::profile_events::count;
 use squall_runtime::{CurrentMetric, LocalThreadPool, ProfileEvent, ThreadPool, ThreadPoolLimits};
 use squall_types::Rows;
@@ -50,6 +51,8 @@ pub(crate) struct ChunkSlot {
     key: Key,
     rows: ArcSwapOption<Rows>,
     uses: AtomicU8,
+    /// Whether a scan has read rows of the chunk past the cache.
+    was_read: AtomicBool,
     /// The chunk on its way into memory, shared by all scans that wait for it.
     load: Mutex<Weak<ChunkLoad>>,
 }
@@ -100,7 +103,14 @@ impl ColumnCache {
     /// A cache without threads.
     #[cfg(test)]
     pub(crate) fn inline(capacity: usize) -> Self {
-        Self { is_inline: true, ..Self::new(capacity) }
+        let mut cache = Self::new(capacity);
+        cache.is_inline = true;
+        cache
+    }
+
+    /// The bound in bytes.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// A place for a chunk that is not in the cache.
@@ -109,6 +119,7 @@ impl ColumnCache {
             key: self.next_key.fetch_add(1, Ordering::Relaxed),
             rows: ArcSwapOption::empty(),
             uses: AtomicU8::new(0),
+            was_read: AtomicBool::new(false),
             load: Mutex::new(Weak::new()),
         })
     }
@@ -131,6 +142,7 @@ impl ColumnCache {
         let mut state = self.state.lock();
         slot.rows.store(Some(Arc::new(rows.clone())));
         let State { policy, slots } = &mut *state;
+        let bytes_before = policy.bytes();
         slots.insert(slot.key, slot.clone());
         let evicted = policy.insert(slot.key, bytes, origin, &mut |key, take| {
             slots.get(&key).map_or(0, |slot| match take {
@@ -149,26 +161,34 @@ impl ColumnCache {
             }
         }
         let (bytes, chunks) = (policy.bytes() as i64, policy.len() as i64);
+        add_cached(bytes - bytes_before as i64);
         drop(state);
         show(bytes, chunks);
         if !evicted.is_empty() {
-            self.evictions.fetch_add(evicted.len() as u64, Ordering::Relaxed);
-            let evicted_bytes = (before - bytes).max(0) as u64;
-            count(ProfileEvent::ColumnCacheEvictedBytes, evicted_bytes);
-            count(ProfileEvent::UncompressedCacheWeightLost, evicted_bytes);
+            self.count_evicted(evicted.len(), (before - bytes).max(0) as u64);
         }
     }
 
     /// Lets go of the chunks of a part that is no more.
     pub(crate) fn forget<'a>(&self, slots: impl IntoIterator<Item = &'a Arc<ChunkSlot>>) {
         let mut state = self.state.lock();
+        let before = state.policy.bytes();
         for slot in slots {
             if slot.rows.swap(None).is_some() {
                 state.policy.remove(slot.key);
                 state.slots.remove(&slot.key);
             }
         }
-        show(state.policy.bytes() as i64, state.policy.len() as i64);
+        let bytes = state.policy.bytes();
+        add_cached(bytes as i64 - before as i64);
+        show(bytes as i64, state.policy.len() as i64);
+    }
+
+    /// Counts chunks that were let go of for others, or for queries.
+    fn count_evicted(&self, chunks: usize, bytes: u64) {
+        self.evictions.fetch_add(chunks as u64, Ordering::Relaxed);
+        count(ProfileEvent::ColumnCacheEvictedBytes, bytes);
+        count(ProfileEvent::UncompressedCacheWeightLost, bytes);
     }
 
     /// Runs `job`, which waits for the disk, on a thread for such jobs. `false` where there is none to be had.
@@ -200,7 +220,40 @@ impl ColumnCache {
     }
 }
 
+/// Chunks that no scan reads give way to queries.
+impl Cache for ColumnCache {
+    fn give_way(&self, bytes: u64) {
+        // Whoever changes the cache just now may be the one who needs memory.
+        let Some(mut state) = self.state.try_lock() else { return };
+        let State { policy, slots } = &mut *state;
+        let before = policy.bytes();
+        let is_free = |key: Key| slots.get(&key).is_some_and(|slot| !slot.is_in_use());
+        let gone = policy.shrink(usize::try_from(bytes).unwrap_or(usize::MAX), &is_free);
+        let rows: Vec<_> = gone.iter().filter_map(|key| slots.remove(key)?.rows.swap(None)).collect();
+        let (now, chunks) = (policy.bytes(), policy.len());
+        add_cached(now as i64 - before as i64);
+        drop(state);
+        drop(rows);
+        show(now as i64, chunks as i64);
+        self.count_evicted(gone.len(), (before - now) as u64);
+    }
+}
+
+impl Drop for ColumnCache {
+    fn drop(&mut self) {
+        add_cached(-(self.state.get_mut().policy.bytes() as i64));
+    }
+}
+
 impl ChunkSlot {
+    /// Whether a scan holds the chunk: then its memory stays whatever the cache does.
+    fn is_in_use(&self) -> bool {
+        match self.rows.load().as_deref() {
+            Some(Rows::Whole(array)) => Arc::strong_count(array) > 1,
+            Some(_) | None => false,
+        }
+    }
+
     /// The chunk where it is decoded.
     pub(crate) fn get(&self) -> Option<Rows> {
         let rows = Rows::clone(self.rows.load().as_ref()?);
@@ -209,6 +262,21 @@ impl ChunkSlot {
             self.uses.store(uses + 1, Ordering::Relaxed);
         }
         Some(rows)
+    }
+
+    /// Whether the chunk is in the cache.
+    pub(crate) fn is_decoded(&self) -> bool {
+        self.rows.load().is_some()
+    }
+
+    /// Whether a scan has read rows of the chunk past the cache.
+    pub(crate) fn was_read(&self) -> bool {
+        self.was_read.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a scan reads rows of the chunk past the cache.
+    pub(crate) fn note_read(&self) {
+        self.was_read.store(true, Ordering::Relaxed);
     }
 
     /// The load that is under way, or a new one, which the caller must start (`true`).

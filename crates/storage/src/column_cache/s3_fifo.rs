@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 /// The share of the capacity that new chunks pass through, as a divisor.
 const SMALL_SHARE: usize = 10;
 /// The share of the capacity that chunks may have which were written and not read, as a divisor.
-const WRITTEN_SHARE: usize = 8;
+const WRITTEN_SHARE: usize = 32;
 
 /// What names a chunk.
 pub(super) type Key = u64;
@@ -136,6 +136,24 @@ impl S3Fifo {
         evicted
     }
 
+    /// Names chunks to let go of, so many bytes of them as far as there are that many which `is_free` lets go: of each queue the oldest first,
+    /// those that nobody has read first of all.
+    pub(super) fn shrink(&mut self, bytes: usize, is_free: &dyn Fn(Key) -> bool) -> Vec<Key> {
+        let mut gone = Vec::new();
+        let mut left = bytes;
+        for key in self.written.iter().chain(&self.small).chain(&self.main) {
+            if left == 0 {
+                break;
+            }
+            if let Some(resident) = self.resident.get(key).filter(|_| is_free(*key)) {
+                left = left.saturating_sub(resident.bytes);
+                gone.push(*key);
+            }
+        }
+        gone.iter().for_each(|key| self.remove(*key));
+        gone
+    }
+
     /// Forgets a chunk that is gone for another reason.
     pub(super) fn remove(&mut self, key: Key) {
         // Its place in the queue is passed over when it comes to the front.
@@ -225,7 +243,7 @@ mod tests {
 
     #[test]
     fn what_is_written_and_not_read_takes_little() {
-        let mut policy = S3Fifo::new(8_000);
+        let mut policy = S3Fifo::new(32_000);
         let mut insert = |key: Key, origin| policy.insert(key, 100, origin, &mut |key, _| u8::from(key % 10 == 0));
         let gone: Vec<Key> = (0..50).flat_map(|key| insert(key, ChunkOrigin::Written)).collect();
         // Those that were read stay.
@@ -235,6 +253,19 @@ mod tests {
         let last = gone.last().unwrap();
         assert!(insert(*last, ChunkOrigin::Read).is_empty());
         assert_eq!(policy.resident.get(last).unwrap().queue, Queue::Main);
+    }
+
+    #[test]
+    fn what_is_in_use_does_not_give_way() {
+        let mut policy = S3Fifo::new(32_000);
+        (0..10).for_each(|key| drop(policy.insert(key, 100, ChunkOrigin::Read, &mut |_, _| 0)));
+        policy.insert(10, 100, ChunkOrigin::Written, &mut |_, _| 0);
+        let is_free = |key: Key| !key.is_multiple_of(3);
+        assert_eq!(policy.shrink(350, &is_free), [10, 1, 2, 4]);
+        assert_eq!(policy.bytes(), 700);
+        assert_eq!(policy.shrink(10_000, &is_free), [5, 7, 8]);
+        assert!(policy.shrink(1, &is_free).is_empty());
+        assert_eq!((policy.bytes(), policy.len()), (400, 4));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 //! list is set aside.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use squall_runtime::memory::machine_memory_bytes;
 use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
 
@@ -238,12 +239,8 @@ impl Order<'_> {
 
 /// Half of the memory that this process may use.
 pub(super) fn default_cache_bytes() -> usize {
-    let number = |text: String| text.trim().parse::<usize>().ok();
-    let cgroup = fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(number);
-    let total = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
-    });
-    let available = cgroup.unwrap_or(usize::MAX).min(total.unwrap_or(usize::MAX));
-    if available == usize::MAX { 1 << 30 } else { available / 2 }
+    match usize::try_from(machine_memory_bytes()) {
+        Ok(bytes @ 1..) => bytes / 2,
+        _ => 1 << 30,
+    }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use squall_runtime::memory::add_cache;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::entry::{Database, SYSTEM, State, put};
@@ -56,6 +57,7 @@ impl Databases {
             opened => opened?,
         };
         let cache = Arc::new(ColumnCache::new(options.column_cache_bytes.unwrap_or_else(default_cache_bytes)));
+        add_cache(&cache);
         let store = Store {
             catalog,
             cache,

@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -15,7 +16,7 @@ use arrow_schema::DataType as ArrowType;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
@@ -521,6 +522,11 @@ impl Part {
     /// Decodes a chunk's bytes at once and past the cache.
     fn decode_here(&self, row_group: usize, column: usize, bytes: Bytes) -> Result<ArrayRef> {
         let (reader, rows) = self.reader(row_group, column, bytes, usize::MAX)?;
+        self.decode(column, reader, rows)
+    }
+
+    /// All that a reader gives, which should be so many rows.
+    fn decode(&self, column: usize, reader: ParquetRecordBatchReader, rows: usize) -> Result<ArrayRef> {
         let mut arrays = Vec::new();
         for batch in reader {
             let batch = batch.map_err(|error| corrupted(&self.file.path, error))?;
@@ -541,6 +547,40 @@ impl Part {
         Ok(array)
     }
 
+    /// Decodes some rows of a chunk's bytes, past the cache; their ranges ascend. Pages of other rows stay as they are.
+    ///
+    /// # Errors
+    /// `CORRUPTED_DATA`, `MEMORY_LIMIT_EXCEEDED`.
+    pub(in crate::merge_tree) fn decode_rows(
+        &self,
+        row_group: usize,
+        column: usize,
+        bytes: Bytes,
+        ranges: &[Range<usize>],
+    ) -> Result<ArrayRef> {
+        let (builder, all) = self.reader_builder(row_group, column, bytes)?;
+        let rows = ranges.iter().map(ExactSizeIterator::len).sum();
+        let reader = builder
+            .with_row_selection(RowSelection::from_consecutive_ranges(ranges.iter().cloned(), all))
+            .with_batch_size(rows)
+            .build()
+            .map_err(|error| corrupted(&self.file.path, error))?;
+        self.decode(column, reader, rows)
+    }
+
+    /// What the decoded rows of a chunk take, as far as its type and its bytes in the file tell.
+    pub(in crate::merge_tree) fn decoded_bytes(&self, row_group: usize, column: usize) -> u64 {
+        /// Strings take so many times their packed bytes, and few columns of numbers more than the other.
+        const STRINGS: u64 = 4;
+        const NUMBERS: u64 = 32;
+        let group = self.description.row_groups.get(row_group);
+        let Some((group, chunk)) = group.and_then(|group| Some((group, group.chunks.get(column)?))) else { return 0 };
+        match self.schema.stored.fields.get(column).and_then(|(_, data_type)| data_type.fixed_width_bytes()) {
+            Some(width) => (width as u64 * group.rows as u64).min(chunk.at.length * NUMBERS),
+            None => chunk.at.length * STRINGS,
+        }
+    }
+
     /// What decodes a chunk's bytes, in batches of at most so many rows, and the rows that it should have.
     pub(in crate::merge_tree) fn reader(
         &self,
@@ -549,6 +589,17 @@ impl Part {
         bytes: Bytes,
         batch_rows: usize,
     ) -> Result<(ParquetRecordBatchReader, usize)> {
+        let (builder, rows) = self.reader_builder(row_group, column, bytes)?;
+        let reader = builder.with_batch_size(batch_rows.min(rows)).build();
+        Ok((reader.map_err(|error| corrupted(&self.file.path, error))?, rows))
+    }
+
+    fn reader_builder(
+        &self,
+        row_group: usize,
+        column: usize,
+        bytes: Bytes,
+    ) -> Result<(ParquetRecordBatchReaderBuilder<ChunkBytes>, usize)> {
         let group = self.description.row_groups.get(row_group);
         let (group, chunk) = group
             .and_then(|group| Some((group, group.chunks.get(column)?)))
@@ -558,13 +609,10 @@ impl Part {
         let [first, end] = leaves.unwrap_or_default() else { return Err(Error::logical("a column too many")) };
         let mask = ProjectionMask::leaves(&self.schema.layout.read_schema, *first..*end);
         let source = ChunkBytes { offset: chunk.at.offset, file_bytes: self.file.bytes, bytes };
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(source, reading.clone())
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source, reading.clone())
             .with_row_groups(vec![row_group])
-            .with_projection(mask)
-            .with_batch_size(batch_rows.min(group.rows))
-            .build()
-            .map_err(|error| corrupted(&self.file.path, error))?;
-        Ok((reader, group.rows))
+            .with_projection(mask);
+        Ok((builder, group.rows))
     }
 
     /// The array of a column from what was read of the file.

@@ -1,18 +1,22 @@
 //! A scan some of whose chunks are on disk. Row groups ahead are fetched by threads that may wait. A claim hands out rows in their
-//! order, once their row group is decoded; until then it hands out chunks to decode, as morsels without rows. Different workers
-//! decode different chunks.
+//! order, once their row group is there. Of chunks that the cache [keeps](Missing::are_kept) that is when they are decoded; until then a
+//! claim hands out chunks to decode, as morsels without rows, and different workers decode different chunks. Of others the bytes
+//! suffice: a worker decodes the rows of its morsel, and no more.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
 use parking_lot::Mutex;
 use squall_runtime::cpu::logical_cpus;
-use squall_types::{Block, Error, Result, Rows, Schema};
+use squall_types::{Block, Column, Error, Result, Schema};
 
-use super::hot_scan::slice;
+use super::chunk_decoder::BATCH_ROWS;
+use super::chunk_rows::{ChunkPlace, ChunkRows};
+use super::hot_scan::row_numbers;
 use super::pruning::{Segment, selection};
-use crate::column_cache::ChunkLoad;
+use super::retention::Missing;
+use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache};
 use crate::merge_tree::parts::part::Part;
 use crate::table::{Claim, Morsel, RowNumbers, ScanRequest, ScanSelection, TableScan};
 
@@ -20,6 +24,15 @@ use crate::table::{Claim, Morsel, RowNumbers, ScanRequest, ScanSelection, TableS
 const GROUPS_AHEAD_PER_CPU: usize = 2;
 /// Bytes on disk of the row groups that are fetched ahead, per core; one group is fetched however large it is.
 const BYTES_AHEAD_PER_CPU_MAX: u64 = 64 << 20;
+/// Bytes that are being fetched before the next row group is begun: enough to keep a disk of 10 GB a second busy, and so few that the first
+/// row group can be decoded while others are on their way.
+const BYTES_IN_FLIGHT_MAX: u64 = 16 << 20;
+
+/// Rows of a morsel of chunks that are decoded as they are read, at most: pages of numbers have as many or fewer, and morsels that end where
+/// pages do decode none twice.
+const DIRECT_ROWS: u64 = 65_536;
+/// Bytes of such a morsel, as estimated.
+const DIRECT_BYTES: u64 = 8 << 20;
 
 /// A scan over chunks that are read as it goes.
 pub(in crate::merge_tree) struct ColdScan {
@@ -28,6 +41,9 @@ pub(in crate::merge_tree) struct ColdScan {
     row_numbers: RowNumbers,
     rows: u64,
     selection: ScanSelection,
+    cache_bytes: u64,
+    /// What all chunks that are not in the cache take decoded, as estimated.
+    missing_bytes: u64,
     state: Mutex<State>,
     waiters: Arc<Waiters>,
     this: Weak<Self>,
@@ -52,21 +68,23 @@ struct Group {
     rows: u64,
     claimed: u64,
     read: u64,
+    /// Rows of a morsel, where rows are decoded as they are read.
+    direct_rows: Option<u64>,
     chunks: Chunks,
 }
 
 /// Where the chunks of a group are.
 enum Chunks {
     OnDisk,
-    /// On their way, or decoded; one per column of the scan.
+    /// On their way, or there; one per column of the scan.
     Loading(Vec<Chunk>),
-    Ready(Arc<[Rows]>),
+    Ready(Arc<[ChunkRows]>),
     /// All rows were read.
     Done,
 }
 
 enum Chunk {
-    Ready(Rows),
+    Ready(ChunkRows),
     Loading {
         load: Arc<ChunkLoad>,
         /// A worker of this scan was sent to decode it.
@@ -75,37 +93,107 @@ enum Chunk {
 }
 
 impl Group {
-    /// Takes note of chunks that have been decoded. Whether all are.
-    fn is_decoded(&mut self) -> bool {
+    /// Takes note of chunks that have been decoded, or fetched where that suffices. Whether all are there.
+    fn is_ready(&mut self) -> bool {
         let Chunks::Loading(chunks) = &mut self.chunks else { return matches!(self.chunks, Chunks::Ready(_)) };
-        let mut decoded = Vec::with_capacity(chunks.len());
+        let is_direct = self.direct_rows.is_some();
+        let mut ready = Vec::with_capacity(chunks.len());
         for chunk in chunks {
-            if let Chunk::Loading { load, .. } = chunk
-                && let Some(rows) = load.decoded()
-            {
-                *chunk = Chunk::Ready(rows);
+            if let Chunk::Loading { load, .. } = chunk {
+                let rows = match is_direct {
+                    true => load.bytes().map(ChunkRows::Encoded),
+                    false => load.decoded().map(ChunkRows::Decoded),
+                };
+                if let Some(rows) = rows {
+                    *chunk = Chunk::Ready(rows);
+                }
             }
             if let Chunk::Ready(rows) = chunk {
-                decoded.push(rows.clone());
+                ready.push(rows.clone());
             }
         }
-        let is_decoded = matches!(&self.chunks, Chunks::Loading(chunks) if chunks.len() == decoded.len());
-        if is_decoded {
-            self.chunks = Chunks::Ready(decoded.into());
+        let is_ready = matches!(&self.chunks, Chunks::Loading(chunks) if chunks.len() == ready.len());
+        if is_ready {
+            self.chunks = Chunks::Ready(ready.into());
         }
-        is_decoded
+        is_ready
+    }
+
+    /// Whether no chunk is being fetched any more.
+    fn is_fetched(&self) -> bool {
+        match &self.chunks {
+            Chunks::OnDisk => false,
+            Chunks::Loading(chunks) => chunks.iter().all(|chunk| match chunk {
+                Chunk::Ready(_) => true,
+                Chunk::Loading { load, .. } => !load.is_fetching(),
+            }),
+            Chunks::Ready(_) | Chunks::Done => true,
+        }
     }
 
     /// The place among the scan's columns of a chunk that can be decoded now, or has failed.
     fn claim_chunk(&mut self) -> Option<usize> {
+        let is_direct = self.direct_rows.is_some();
         let Chunks::Loading(chunks) = &mut self.chunks else { return None };
         chunks.iter_mut().position(|chunk| match chunk {
-            Chunk::Loading { load, is_claimed } if !*is_claimed && load.is_fetched() => {
+            Chunk::Loading { load, is_claimed }
+                if !*is_claimed && if is_direct { load.has_failed() } else { load.is_fetched() } =>
+            {
                 *is_claimed = true;
                 true
             }
             _ => false,
         })
+    }
+
+    /// What the chunks that are not in the cache take decoded, as estimated.
+    fn missing_bytes(&self, columns: &[usize]) -> u64 {
+        let is_missing = |column: &usize| self.slot(*column).is_some_and(|slot| !slot.is_decoded());
+        let missing = columns.iter().filter(|column| is_missing(column));
+        missing.map(|column| self.part.decoded_bytes(self.row_group, *column)).sum()
+    }
+
+    /// What a scan that misses so many bytes in all wants of this row group.
+    fn missing(&self, columns: &[usize], bytes_of_scan: u64) -> Missing {
+        let rows = self.part.description.row_groups.get(self.row_group).map_or(0, |group| group.rows as u64);
+        let mut missing = columns.iter().filter_map(|column| self.slot(*column)).filter(|slot| !slot.is_decoded());
+        Missing { rows, rows_wanted: self.rows, bytes_of_scan, were_read: missing.all(|slot| slot.was_read()) }
+    }
+
+    fn slot(&self, column: usize) -> Option<&Arc<ChunkSlot>> {
+        self.part.slot(self.row_group, column)
+    }
+
+    /// How many of the next rows a morsel has, of about so many.
+    fn morsel_rows(&self, rows: u64) -> u64 {
+        let left = self.rows - self.claimed;
+        let Some(direct) = self.direct_rows else { return rows.max(1).min(left) };
+        let place = match &self.segments[..] {
+            [one] => one.offset as u64 + self.claimed,
+            _ => 0,
+        };
+        (direct - place % direct).min(left)
+    }
+
+    /// The rows of the row group that some of the group's rows are.
+    fn ranges(&self, first: u64, rows: u64) -> Vec<Range<usize>> {
+        let (mut skip, mut left) = (first as usize, rows as usize);
+        let mut ranges = Vec::new();
+        for segment in &self.segments {
+            let rows = segment.rows.saturating_sub(skip).min(left);
+            if rows > 0 {
+                let start = segment.offset + skip;
+                ranges.push(start..start + rows);
+                left -= rows;
+                skip = 0;
+            } else {
+                skip -= segment.rows;
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        ranges
     }
 }
 
@@ -131,7 +219,12 @@ impl Wake for Waiters {
 
 impl ColdScan {
     /// Begins the scan and its first fetches.
-    pub(in crate::merge_tree) fn start(segments: Vec<Segment>, columns: &[usize], request: &ScanRequest) -> Arc<Self> {
+    pub(in crate::merge_tree) fn start(
+        cache: &ColumnCache,
+        segments: Vec<Segment>,
+        columns: &[usize],
+        request: &ScanRequest,
+    ) -> Arc<Self> {
         let selection = selection(&segments);
         let mut groups: Vec<Group> = Vec::new();
         let mut total = 0;
@@ -150,18 +243,22 @@ impl ColdScan {
                     rows,
                     claimed: 0,
                     read: 0,
+                    direct_rows: None,
                     chunks: Chunks::OnDisk,
                 }),
             }
             total += rows;
         }
         let rows = request.limited(total);
+        let missing_bytes = groups.iter().map(|group| group.missing_bytes(columns)).sum();
         let scan = Arc::new_cyclic(|this| Self {
             schema: request.schema.clone(),
             columns: columns.to_vec(),
             row_numbers: request.row_numbers.clone(),
             rows,
             selection,
+            cache_bytes: cache.capacity() as u64,
+            missing_bytes,
             state: Mutex::new(State { groups, first_open: 0, rows_left: rows }),
             waiters: Arc::default(),
             this: this.clone(),
@@ -174,29 +271,46 @@ impl ColdScan {
     fn fetch_ahead(&self, state: &mut State) {
         let columns = &self.columns;
         let cpus = logical_cpus().max(2);
-        let mut bytes = 0;
+        let (mut bytes, mut in_flight) = (0, 0);
         let open = state.groups.iter_mut().skip(state.first_open).filter(|group| group.claimed < group.rows);
         for (at, group) in open.take(GROUPS_AHEAD_PER_CPU * cpus).enumerate() {
             let described = group.part.description.row_groups.get(group.row_group);
             let chunk_bytes = |column: &usize| {
                 described.and_then(|group| group.chunks.get(*column)).map_or(0, |chunk| chunk.at.length)
             };
-            bytes += columns.iter().map(chunk_bytes).sum::<u64>();
-            if at > 0 && bytes > BYTES_AHEAD_PER_CPU_MAX * cpus as u64 {
+            let group_bytes = columns.iter().map(chunk_bytes).sum::<u64>();
+            bytes += group_bytes;
+            if at > 0 && (bytes > BYTES_AHEAD_PER_CPU_MAX * cpus as u64 || in_flight > BYTES_IN_FLIGHT_MAX) {
                 break;
+            }
+            if !group.is_fetched() {
+                in_flight += group_bytes;
             }
             if !matches!(group.chunks, Chunks::OnDisk) {
                 continue;
             }
+            let missing = group.missing(columns, self.missing_bytes);
+            let is_kept = missing.are_kept(self.cache_bytes);
+            group.direct_rows = (!is_kept).then(|| {
+                let rows_of_bytes = DIRECT_BYTES.saturating_mul(missing.rows) / group.missing_bytes(columns).max(1);
+                DIRECT_ROWS.min(rows_of_bytes.max(1).next_power_of_two()).max(BATCH_ROWS as u64)
+            });
             let mut chunks = Vec::with_capacity(columns.len());
             let mut to_start = Vec::new();
             let waker = Waker::from(self.waiters.clone());
             for column in columns {
                 let Some(slot) = group.part.slot(group.row_group, *column) else { continue };
                 chunks.push(match slot.get() {
-                    Some(rows) => Chunk::Ready(rows),
+                    Some(rows) => Chunk::Ready(ChunkRows::Decoded(rows)),
                     None => {
-                        let (load, is_new) = slot.load();
+                        let (load, is_new) = match is_kept {
+                            true => slot.load(),
+                            // Whoever decodes a load that others share takes its bytes away.
+                            false => {
+                                slot.note_read();
+                                (Arc::default(), true)
+                            }
+                        };
                         if is_new {
                             to_start.push((*column, load.clone()));
                         }
@@ -250,9 +364,9 @@ impl ColdScan {
         }
         self.fetch_ahead(state);
         if let Some(group) = state.groups.get_mut(state.first_open)
-            && group.is_decoded()
+            && group.is_ready()
         {
-            let rows = rows.max(1).min(group.rows - group.claimed).min(state.rows_left);
+            let rows = group.morsel_rows(rows).min(state.rows_left);
             let first = group.first + group.claimed;
             group.claimed += rows;
             state.rows_left -= rows;
@@ -305,31 +419,33 @@ impl TableScan for ColdScan {
             let (chunk, columns) = (morsel.first as usize, self.columns.len().max(1));
             return self.decode(chunk / columns, chunk % columns);
         }
-        let (at, mut skip, arrays, segments, number) = {
+        let (at, place, chunks, mut ranges, is_direct, number) = {
             let state = self.state.lock();
             let at = state.groups.partition_point(|group| group.first <= morsel.first).saturating_sub(1);
-            match state.groups.get(at) {
-                Some(Group { part, row_group, first, segments, chunks: Chunks::Ready(arrays), .. }) => {
-                    let number = self.row_numbers.first(part, *row_group);
-                    (at, morsel.first - first, arrays.clone(), segments.clone(), number)
-                }
-                _ => return Err(Error::logical("a row group that is not decoded yet")),
-            }
+            let group = state.groups.get(at).ok_or_else(|| Error::logical("rows of no row group"))?;
+            let Chunks::Ready(chunks) = &group.chunks else {
+                return Err(Error::logical("a row group that is not there yet"));
+            };
+            let ranges = group.ranges(morsel.first - group.first, morsel.rows);
+            let number = self.row_numbers.first(&group.part, group.row_group);
+            (at, (group.part.clone(), group.row_group), chunks.clone(), ranges, group.direct_rows.is_some(), number)
         };
-        let mut left = morsel.rows;
-        for segment in &segments {
-            let rows = (segment.rows as u64).saturating_sub(skip).min(left);
-            if rows > 0 {
-                let offset = segment.offset + skip as usize;
-                if consume(slice(&self.schema, &arrays, offset, rows as usize, number)?)?.is_break() {
-                    break;
-                }
-                left -= rows;
-                skip = 0;
-            } else {
-                skip -= segment.rows as u64;
+        let (part, row_group) = place;
+        while !ranges.is_empty() {
+            // Chunks that are decoded are sliced; of others all rows are decoded at once.
+            let some: Vec<Range<usize>> = ranges.drain(..if is_direct { ranges.len() } else { 1 }).collect();
+            let mut columns: Vec<Column> = Vec::with_capacity(self.schema.len());
+            for ((column, chunk), data_type) in self.columns.iter().zip(&*chunks).zip(self.schema.types()) {
+                columns.push(chunk.read(ChunkPlace { part: &part, row_group, column: *column }, data_type, &some)?);
             }
-            if left == 0 {
+            if let Some(first) = number {
+                columns.push(row_numbers(first, &some)?);
+            }
+            let rows = some.iter().map(ExactSizeIterator::len).sum();
+            if columns.len() != self.schema.len() {
+                return Err(Error::logical("a scan whose schema is not its columns"));
+            }
+            if consume(Block::new(self.schema.clone(), columns, rows))?.is_break() {
                 break;
             }
         }

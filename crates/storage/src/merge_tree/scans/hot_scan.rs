@@ -1,6 +1,6 @@
 //! A scan whose chunks are all decoded: a claim is one atomic addition, and reading slices them.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -201,10 +201,14 @@ pub(in crate::merge_tree) fn slice(
     let column = |(data_type, chunk): (&DataType, &Rows)| Column::of_rows(data_type.clone(), chunk.slice(offset, rows));
     let mut columns: Vec<Column> = schema.types().zip(chunks).map(column).collect();
     if let Some(first) = first {
-        reserve(rows * size_of::<u64>())?;
-        let first = first + offset as u64;
-        let numbers = (first..first + rows as u64).collect();
-        columns.push(Column::from_primitive::<UInt64Type>(DataType::UInt64, numbers));
+        columns.push(row_numbers(first, &[offset..offset + rows])?);
     }
     Ok(Block::new(schema.clone(), columns, rows))
+}
+
+/// The numbers of some rows of a row group, of which the first has this number.
+pub(super) fn row_numbers(first: u64, ranges: &[Range<usize>]) -> Result<Column> {
+    reserve(ranges.iter().map(ExactSizeIterator::len).sum::<usize>() * size_of::<u64>())?;
+    let numbers = ranges.iter().flat_map(|range| first + range.start as u64..first + range.end as u64);
+    Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, numbers.collect()))
 }

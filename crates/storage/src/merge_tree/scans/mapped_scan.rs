@@ -85,7 +85,7 @@ fn plain_scan(
 ) -> Arc<dyn TableScan> {
     match HotScan::new(&live.cache, segments, columns, request) {
         Ok(scan) => Arc::new(scan),
-        Err(segments) => ColdScan::start(segments, columns, request),
+        Err(segments) => ColdScan::start(&live.cache, segments, columns, request),
     }
 }
 

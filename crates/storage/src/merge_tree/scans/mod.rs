@@ -1,6 +1,7 @@
 //! Scans: which rows of which parts they look at, and how these are read.
 
 pub(super) mod chunk_decoder;
+mod chunk_rows;
 pub(super) mod cold_scan;
 pub(super) mod final_scan;
 pub(super) mod hot_scan;
@@ -10,5 +11,6 @@ pub(super) mod key_search;
 pub(super) mod mapped_scan;
 pub(super) mod origin;
 pub(super) mod pruning;
+mod retention;
 pub(super) mod row_places;
 pub(super) mod zone_map;

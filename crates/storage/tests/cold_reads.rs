@@ -1,0 +1,136 @@
+//! Chunks that are not in the cache: what is decoded whole and kept, and what is decoded as far as it is read.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{block, definition, insert, key, read_all, request};
+use squall_functions::BoundFunction;
+use squall_planner::Expression;
+use squall_storage::{Databases, StorageOptions, Table};
+use squall_types::{Column, DataType, Error, Result, Value};
+
+const ROWS: u64 = 100_000;
+
+const COLUMNS: &[(&str, &str)] = &[
+    ("id", "UInt64"),
+    ("small", "Int16"),
+    ("few", "UInt32"),
+    ("text", "String"),
+    ("maybe", "Nullable(String)"),
+    ("word", "LowCardinality(String)"),
+    ("year", "LowCardinality(UInt16)"),
+    ("list", "Array(UInt32)"),
+    ("pair", "Tuple(a UInt8, b String)"),
+];
+
+fn open(path: &Path, cache_bytes: usize) -> Arc<Databases> {
+    let options = StorageOptions { column_cache_bytes: Some(cache_bytes), ..StorageOptions::default() };
+    Databases::open(path, &options).unwrap()
+}
+
+fn row(id: u64) -> Vec<Value> {
+    let text = format!("row {id} of many");
+    let items = |count: u64| Value::Array((0..count).map(|at| Value::UInt64(id + at)).collect());
+    vec![
+        Value::UInt64(id),
+        Value::Int64((id % 1000) as i64 - 500),
+        Value::UInt64(id % 7),
+        Value::from(text.as_str()),
+        if id.is_multiple_of(3) { Value::Null } else { Value::from(text.as_str()) },
+        Value::from(["one", "two", "three"][(id % 3) as usize]),
+        Value::UInt64(1990 + id % 30),
+        items(id % 4),
+        Value::Tuple([Value::UInt64(id % 100), Value::from(text.as_str())].into()),
+    ]
+}
+
+/// A table of these rows in one part, as a server that has just started has it.
+fn table(path: &Path, cache_bytes: usize) -> (Arc<Databases>, Arc<dyn Table>) {
+    let databases = open(path, cache_bytes);
+    databases.create_table("default", "t", definition("MergeTree", COLUMNS, &["id"]), false).unwrap();
+    let table = databases.table("default", "t").unwrap();
+    insert(&*table, [block(&*table, (0..ROWS).map(row))]).unwrap();
+    drop((table, databases));
+    let databases = open(path, cache_bytes);
+    let table = databases.table("default", "t").unwrap();
+    (databases, table)
+}
+
+fn names() -> Vec<&'static str> {
+    COLUMNS.iter().map(|(name, _)| *name).collect()
+}
+
+/// Stands for a function: pruning looks at names and types only.
+#[derive(Debug)]
+struct Named(DataType);
+
+impl BoundFunction for Named {
+    fn return_type(&self) -> &DataType {
+        &self.0
+    }
+
+    fn execute(&self, _: &[Column], _: usize) -> Result<Column> {
+        Err(Error::logical("only a name"))
+    }
+}
+
+/// Whether `id` lies between two numbers.
+fn between(table: &dyn Table, low: u64, high: u64) -> Expression {
+    let function = |name: &str, arguments| Expression::Function {
+        name: name.into(),
+        function: Arc::new(Named(DataType::UInt8)),
+        arguments,
+    };
+    let compared = |name: &str, value: u64| {
+        let value = Expression::Constant { value: Value::UInt64(value), data_type: DataType::UInt64 };
+        function(name, vec![key(table.columns(), "id").expression, value])
+    };
+    function("and", vec![compared("greaterOrEquals", low), compared("lessOrEquals", high)])
+}
+
+#[test]
+fn much_is_kept_once_it_is_read_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (databases, table) = table(directory.path(), 64 << 20);
+    let all = request(&*table, &names(), None);
+    let expected: Vec<Vec<Value>> = (0..ROWS).map(row).collect();
+    for chunks in [0, COLUMNS.len() as u64, COLUMNS.len() as u64] {
+        assert!(read_all(&*table, &all).unwrap() == expected);
+        assert_eq!(databases.column_cache().chunks, chunks);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_never_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let (databases, table) = table(directory.path(), 100_000);
+    let all = request(&*table, &["id", "text"], None);
+    for _ in 0..3 {
+        assert_eq!(read_all(&*table, &all).unwrap().len() as u64, ROWS);
+        assert_eq!(databases.column_cache().chunks, 0);
+    }
+}
+
+#[test]
+fn a_part_of_a_row_group_is_decoded_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (databases, table) = table(directory.path(), 64 << 20);
+    for (low, high) in [(0, 10), (8_191, 8_193), (60_000, 80_000), (ROWS - 1, ROWS)] {
+        let some = request(&*table, &names(), Some(between(&*table, low, high)));
+        let found: Vec<Vec<Value>> = read_all(&*table, &some).unwrap();
+        // Pruning leaves whole granules.
+        let first = found.first().map(|row| row[0].clone());
+        assert!(first.is_some_and(|first| first.as_u64().unwrap() <= low), "{low} to {high}");
+        assert!(found.len() < ROWS as usize / 2);
+        assert!(found.iter().all(|found| *found == row(found[0].as_u64().unwrap())));
+        let wanted = found.iter().filter(|row| (low..=high).contains(&row[0].as_u64().unwrap())).count() as u64;
+        assert_eq!(wanted, high.min(ROWS - 1) - low + 1);
+        // The first time.
+        if low == 0 {
+            assert_eq!(databases.column_cache().chunks, 0);
+        }
+    }
+}
