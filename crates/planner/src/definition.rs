@@ -112,6 +112,11 @@ impl TableDefinition {
         !self.ttl.is_empty() || self.columns.iter().any(|column| column.ttl.is_some())
     }
 
+    /// Whether the keys were given as the engine's arguments, as in `MergeTree(date, key, 8192)`.
+    pub fn has_old_syntax(&self) -> bool {
+        &*self.engine == "MergeTree" && !self.engine_arguments.is_empty()
+    }
+
     /// The table function whose rows the table has.
     pub fn table_function(&self) -> Option<&str> {
         let text = self.engine_arguments.first().and_then(Value::as_str)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use squall_functions::{
     Argument, HigherOrderFunction, aggregate_exists, aggregate_name_parts, canonical_name, check_aggregate_allowed,
-    higher_order, looks_up, resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
+    higher_order, looks_up, resolve_aggregate, resolve_scalar, scalar_exists, shows_names, unknown_function,
 };
 use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
 use squall_types::settings::SettingType;
@@ -42,6 +42,7 @@ impl Scope<'_> {
             "arrayJoin" => return self.array_join(call),
             "caseWithExpression" => return self.case_with_expression(call),
             "getSetting" => return self.get_setting(call),
+            name if shows_names(name) && call.parameters.is_none() => return self.call_with_names(call),
             "grouping" | "GROUPING" => return self.grouping_call(call),
             "untuple" => return Err(Error::not_implemented("Function untuple in this place")),
             _ => {}
@@ -80,6 +81,29 @@ impl Scope<'_> {
         }
         self.check_no_window_function(&call.name)?;
         Err(self.in_scope(unknown_function(&call.name)))
+    }
+
+    /// The node of a function that shows its arguments' names: they stand beside the first argument, which is no value itself.
+    fn call_with_names(&mut self, call: &ast::Function) -> Result<NodeId> {
+        let (mut nodes, mut names) = (Vec::new(), Vec::new());
+        for argument in &call.arguments {
+            if let ExpressionKind::Matcher(matcher) = &argument.kind {
+                for (node, name) in self.expand(matcher)? {
+                    nodes.push(node);
+                    names.push(Value::string(name));
+                }
+            } else {
+                nodes.push(self.resolve_argument(argument)?);
+                names.push(Value::string(self.name(argument)?));
+            }
+        }
+        let first = nodes.first().map(|first| self.describe(*first));
+        if let (Some(Argument { data_type, constant: Some(constant) }), [_, names @ ..]) = (first, &names[..]) {
+            let named = Value::Tuple([constant, Value::Array(names.into())].into());
+            let named_type = DataType::tuple([data_type, DataType::array(DataType::String)]);
+            nodes[0] = self.graph.constant(named, named_type);
+        }
+        self.scalar(&call.name, nodes)
     }
 
     /// The nodes of arguments; an asterisk stands for all its columns.

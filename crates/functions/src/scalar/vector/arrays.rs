@@ -140,7 +140,7 @@ macro_rules! float {
 
             #[inline(always)]
             fn power(value: $native, power: f64) -> $native {
-                value.powf(power as $native)
+                f64::from(value).powf(power) as $native
             }
 
             #[inline(always)]
