@@ -37,8 +37,7 @@ use crate::text::form::{FormReader, OneReader};
 use crate::text::regexp::RegexpReader;
 use crate::text::sql_insert::SqlInsertOutput;
 use crate::text::tab_separated::{
-    LineReader, NullOutput, TabSeparatedOutput, TabSeparatedReader, TskvOutput,
-    TskvReader,
+    LineReader, NullOutput, TabSeparatedOutput, TabSeparatedReader, TskvOutput, TskvReader,
 };
 use crate::text::template::{TemplateOutput, TemplateReader};
 use crate::text::values::{ValuesOutput, ValuesReader};

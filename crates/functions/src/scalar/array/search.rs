@@ -7,7 +7,9 @@ use arrow_array::types::{Float32Type, Float64Type, UInt32Type, UInt64Type};
 use arrow_schema::DataType as ArrowType;
 use squall_types::cast::{CastMode, CastOptions, cast};
 use squall_types::text::{TextOptions, TextStyle, ValueWriter};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, convert_value, largest_subtype, least_supertype};
+use squall_types::{
+    Column, DataType, Error, ErrorCode, Result, checkpoint, convert_value, largest_subtype, least_supertype,
+};
 
 use super::{Lists, Positions, extend, item_type, list_column};
 use crate::function::{Argument, BoundFunction};
@@ -171,9 +173,7 @@ pub(super) fn common_arrays(call: &Call<'_>) -> Result<(DataType, CastOptions)> 
 
 /// The types of the items of all arguments, which are arrays.
 fn items_without_dictionaries(call: &Call<'_>) -> Result<Vec<DataType>> {
-    (0..call.arguments.len())
-        .map(|at| item_type(call, at).map(|item| item.remove_low_cardinality().clone()))
-        .collect()
+    (0..call.arguments.len()).map(|at| item_type(call, at).map(|item| item.remove_low_cardinality().clone())).collect()
 }
 
 /// `hasAny(a, b)`, `hasAll(a, b)`, `hasSubstr(a, b)`.

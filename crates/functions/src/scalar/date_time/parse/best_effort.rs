@@ -156,7 +156,11 @@ fn read_number(reader: &mut Reader<'_>, fields: &mut Fields, style: Style) -> Re
             return Ok(Next::Timestamp(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds }));
         }
         16 if is_new && style.has_fractions => {
-            return Ok(Next::Timestamp(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds: part(10, 16) * 1_000 }));
+            return Ok(Next::Timestamp(Parsed {
+                seconds: part(0, 10),
+                is_utc: true,
+                nanoseconds: part(10, 16) * 1_000,
+            }));
         }
         19 if is_new && style.has_fractions => {
             return Ok(Next::Timestamp(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds: part(10, 19) }));
