@@ -86,6 +86,10 @@ fn name(plan: &Plan) -> String {
         Plan::LateColumns(late) => format!("LazilyReadFromMergeTree ({}.{})", late.table.database(), late.table.name()),
         Plan::Values { schema, blocks } if schema.is_empty() && !blocks.is_empty() => "ReadFromSystemOne".to_owned(),
         Plan::Values { blocks, .. } if blocks.is_empty() => "ReadNothing".to_owned(),
+        // One row of constants is that of `system.one` with what a SELECT computes of it.
+        Plan::Values { blocks, .. } if matches!(&blocks[..], [one] if one.rows() == 1) => {
+            "ReadFromSystemOne".to_owned()
+        }
         Plan::Values { .. } => "ReadFromPreparedSource".to_owned(),
         Plan::Filter { .. } => "Filter".to_owned(),
         Plan::Project { .. } => "Expression".to_owned(),

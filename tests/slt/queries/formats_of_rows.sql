@@ -22,3 +22,17 @@ SELECT * FROM format(CustomSeparated, 'a Nullable(UInt8), b Array(String)', '\\N
 SELECT * FROM format(RowBinaryWithDefaults, 'a UInt8, b UInt8', unhex('00050100010001'));
 SELECT * FROM format(MsgPack, 'a UInt8, b String, c Array(Nullable(Int16)), d Map(String, Float64), e Tuple(UInt32, Date)', unhex('cc80c40361626393c0d1ff000581c40161cb3ff800000000000092ce0001117004'));
 SELECT * FROM format(MsgPack, 'a UInt8', unhex('c40161'));
+SELECT formatRow('JSONEachRow', number, number * 2 AS twice, 'x') FROM numbers(2);
+SELECT formatRow('TSVWithNames', *) FROM (SELECT 1 AS a, 'b' AS c);
+SELECT formatRowNoNewline('CSVWithNames', toString(number), (SELECT 5) AS five) FROM numbers(1);
+SELECT formatRow('JSONEachRow', 'a', 'a');
+SELECT formatRow(materialize('CSV'), 1);
+SELECT hex(formatRow('RawBLOB', 258::UInt16, 'ab', 1.25::Float32, true, toDate('2020-01-01'), toIPv4('1.2.3.4'), 'z'::LowCardinality(String)));
+SELECT hex(formatRow('RawBLOB', [1, 2]::Array(UInt32), NULL, 'q'::Nullable(String), toUUID('61f0c404-5cb3-11e7-907b-a6006ad3dba0')));
+SELECT formatRow('RawBLOB', ['a']);
+SELECT formatRow('RawBLOB', (1, 2));
+SELECT formatRow('RawBLOB', [[1]]);
+SELECT toDateTime('2020-01-02 03:04:05', 'Asia/Tokyo') AS t, toDateTime64('1960-01-02 03:04:05.5', 2, 'UTC') AS u, [t] AS l, toString(t), toString(l) SETTINGS date_time_output_format = 'iso';
+SELECT toDateTime('2020-01-02 03:04:05', 'Asia/Tokyo') AS t, toDateTime64('1960-01-02 03:04:05.5', 2, 'UTC') AS u, map(1, t), toString(t) SETTINGS date_time_output_format = 'unix_timestamp';
+SELECT formatRow('JSONEachRow', toDateTime64('2020-01-02 03:04:05.5', 3, 'UTC') AS t, [t] AS l), toJSONString(t) SETTINGS date_time_output_format = 'iso';
+SELECT formatRow('CSV', toDateTime('2020-01-02 03:04:05', 'UTC'), toDate('2020-01-02')) SETTINGS date_time_output_format = 'unix_timestamp';

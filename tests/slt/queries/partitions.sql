@@ -55,3 +55,6 @@ DROP TABLE part_e;
 DROP TABLE part_f;
 DROP TABLE part_m;
 DROP TABLE part_g;
+CREATE TABLE by_number (n UInt8) ENGINE = MergeTree ORDER BY n PARTITION BY n;
+ALTER TABLE by_number DROP PARTITION 'x';
+DROP TABLE by_number;

@@ -543,7 +543,7 @@ settings! {
     tcp_keep_alive_timeout: Duration as Seconds = "290", "The time after which a silent connection is probed, in seconds; 0 is never, that of the default profile counts.";
     session_timezone: String as TimeZone = "", "The time zone of the session; empty is the server's.";
     date_time_input_format: String as String(DateTimeInputFormat) = "basic" only ["basic", "best_effort", "best_effort_us"], "Accepted for compatibility: dates and times in input are ISO 8601's and numbers; other texts are errors under any value.";
-    date_time_output_format: String as String(DateTimeOutputFormat) = "simple" only ["simple"], "How DateTime is written as text: simple is the only way.";
+    date_time_output_format: String as String(DateTimeOutputFormat) = "simple", "How DateTime and DateTime64 are written in text formats: simple, iso (in UTC) or unix_timestamp.";
     format_csv_delimiter: String as String(Char) = ",", "The delimiter of the CSV formats.";
     format_csv_allow_single_quotes: bool as Bool = "0", "Whether CSV strings may stand in single quotes.";
     format_csv_allow_double_quotes: bool as Bool = "1", "Whether CSV strings may stand in double quotes.";

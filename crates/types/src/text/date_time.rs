@@ -38,6 +38,29 @@ pub fn append_date_time(out: &mut Vec<u8>, seconds: u32, zone: &mut ZoneCursor) 
     append_local_time(out, zone.to_local(seconds.into()));
 }
 
+/// How `DateTime` and `DateTime64` look in formats: `date_time_output_format`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MomentText {
+    /// `2020-01-02 03:04:05`, in the type's zone.
+    #[default]
+    Simple,
+    /// `2020-01-02T03:04:05Z`.
+    Iso,
+    /// Seconds since 1970.
+    UnixTimestamp,
+}
+
+impl MomentText {
+    /// The one that a setting's value names.
+    pub fn of_setting(value: &str) -> Self {
+        match value {
+            "iso" => Self::Iso,
+            "unix_timestamp" => Self::UnixTimestamp,
+            _ => Self::Simple,
+        }
+    }
+}
+
 /// Appends a `DateTime64` of `digits` decimal digits of a second.
 #[inline]
 pub fn append_date_time64(out: &mut Vec<u8>, ticks: i64, digits: u8, zone: &mut ZoneCursor) {

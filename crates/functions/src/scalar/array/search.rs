@@ -230,12 +230,13 @@ pub(super) fn intersect(call: &Call<'_>) -> Bound {
         return call.bind(result.clone(), move |_, rows| Column::default_values(result.clone(), rows));
     }
     let are_all = |of: fn(&DataType) -> bool| items.iter().all(|item| of(&item.remove_nullable()));
-    let common = least_supertype(&items).or_else(|error| match () {
-        // Integers of either sign, which no narrower type holds all of.
-        () if are_all(DataType::is_any_integer) => Ok(DataType::Int256.to_nullable()),
-        () if are_all(DataType::is_number) => Ok(DataType::Float64.to_nullable()),
-        () => Err(error),
-    })?;
+    let common = match () {
+        // Integers of either sign have no common type of 64 bits.
+        () if are_all(DataType::is_any_integer) => least_supertype(&items).unwrap_or(DataType::Int256.to_nullable()),
+        // What other numbers have beyond the narrowest type does not count.
+        () if are_all(|item| item.is_number() || item.is_decimal()) => largest_subtype(&items)?.to_nullable(),
+        () => least_supertype(&items)?,
+    };
     let (common, options) = (DataType::array(common), CastOptions::new(CastMode::Plain, call.session_zone()?));
     call.bind(result.clone(), move |arguments, rows| {
         let lists = arguments

@@ -38,6 +38,12 @@ pub(in crate::query) async fn create(
     }
     let functions = planning::function_context(session, &context.query_id, planning::lookups(session));
     let definition = plan_dictionary(statement, &database, &functions)?;
+    // Dictionaries that are there may have one: it was taken once.
+    if definition.layout.is_direct() && statement.definition.as_ref().is_some_and(|written| written.lifetime.is_some())
+    {
+        let message = "'lifetime' parameter is redundant for a dictionary of layout 'direct'";
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    }
     check_source(session, &definition.source, context).await?;
     let databases = session.server.databases.clone();
     let mode = statement.mode;

@@ -52,7 +52,7 @@ impl IndexFilter {
     }
 
     /// Whether its entries can leave anything out; what is asked of words may have none that tell.
-    pub(super) fn is_useful(&self) -> bool {
+    pub(in super::super) fn is_useful(&self) -> bool {
         match &self.question {
             Question::Ranges(_) | Question::Rows(_) => true,
             Question::Terms(terms) => terms.is_useful(),

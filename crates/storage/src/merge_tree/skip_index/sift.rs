@@ -55,7 +55,7 @@ struct Words {
 }
 
 impl Sift {
-    /// The sift of rows of a part; `None` where it has none of the indexes that can leave out rows.
+    /// The sift of rows of a part; `None` where it has none of the indexes.
     pub(in super::super) fn new(
         part: &Arc<Part>,
         rows: Vec<Range<usize>>,
@@ -66,7 +66,7 @@ impl Sift {
             let place = known.iter().position(|index| index.identity == filter.index.identity)?;
             Some((place, filter.clone()))
         };
-        let filters: Vec<_> = filters.iter().filter(|filter| filter.is_useful()).filter_map(place).collect();
+        let filters: Vec<_> = filters.iter().filter_map(place).collect();
         (!filters.is_empty()).then(|| Self { part: part.clone(), rows, filters, at: 0, progress: Progress::default() })
     }
 
