@@ -219,3 +219,6 @@ SET distributed_product_mode = 'some';
 SET send_logs_level = 'loud';
 SET format_csv_delimiter = ';;';
 SELECT name, type FROM system.settings WHERE name IN ('timeout_overflow_mode', 'join_algorithm', 'format_csv_delimiter', 'max_insert_threads') ORDER BY name;
+SELECT toJSONString((1, NULL)::Tuple(a UInt8, b Nullable(UInt8))) SETTINGS output_format_json_named_tuples_as_objects = 0;
+SELECT toJSONString((1.5::Decimal32(3), NULL)::Tuple(a Decimal32(3), b Nullable(UInt8))) SETTINGS output_format_json_quote_decimals = 1, output_format_decimal_trailing_zeros = 1, output_format_json_skip_null_value_in_named_tuples = 1;
+SELECT toJSONString(map('a', 1)), toJSONString(1.23456), toJSONString(INTERVAL 1 DAY), toJSONString(toFixedString('a', 2)) SETTINGS output_format_json_map_as_array_of_tuples = 1, output_format_float_precision = 3, interval_output_format = 'kusto', output_format_trim_fixed_string = 1;

@@ -36,12 +36,13 @@ fn constant(call: &Call<'_>, data_type: DataType, value: Value) -> Bound {
 pub(super) fn resolve_format_row(call: &Call<'_>) -> Bound {
     call.arguments(2..=usize::MAX)?;
     let surroundings = surroundings(call)?.clone();
-    let Some(Value::Tuple(named)) = call.constant(0) else {
-        return Err(Error::logical(format!("{} takes its format with the names of its columns", call.name)));
+    let named = match call.constant(0) {
+        Some(Value::Tuple(named)) => &named[..],
+        _ => &[],
     };
-    let [Value::String(format), Value::Array(names)] = &**named else {
+    let [Value::String(format), Value::Array(names)] = named else {
         return Err(Error::new(
-            ErrorCode::ILLEGAL_COLUMN,
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
             format!("The 1st argument 'format' of function {} must be a constant string", call.name),
         ));
     };
