@@ -117,3 +117,10 @@ CREATE DICTIONARY of_current (id UInt64, v String) PRIMARY KEY id SOURCE(CLICKHO
 SHOW CREATE DICTIONARY of_current;
 SELECT dictGet('of_current', 'v', 1::UInt64);
 CREATE DICTIONARY of_no_constant (id UInt64, v String) PRIMARY KEY id SOURCE(CLICKHOUSE(TABLE 'keyed')) LIFETIME(5) LAYOUT(DIRECT());
+ATTACH TABLE of_current;
+ATTACH DICTIONARY keyed;
+ATTACH DICTIONARY of_current;
+DETACH DICTIONARY of_current;
+ATTACH TABLE of_current;
+ATTACH DICTIONARY of_current;
+SELECT dictGet('of_current', 'v', 1::UInt64);

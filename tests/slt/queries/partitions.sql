@@ -71,3 +71,14 @@ CREATE TABLE told (a UInt32) ENGINE = MergeTree ORDER BY a SETTINGS index_granul
 INSERT INTO told SELECT number FROM numbers(25);
 SELECT part_type, marks FROM system.parts WHERE database = currentDatabase() AND table = 'told';
 DROP TABLE told;
+CREATE TABLE by_name (k Enum8('a' = 1, 'b' = 2), d Date, n Int16) ENGINE = MergeTree PARTITION BY (k, toYYYYMM(d), n) ORDER BY d;
+INSERT INTO by_name VALUES ('a', '2024-01-02', -3), ('b', '2024-02-03', 4);
+SELECT partition, partition_id FROM system.parts WHERE database = currentDatabase() AND table = 'by_name' AND active ORDER BY partition;
+SELECT k, _partition_value FROM by_name ORDER BY k;
+DROP TABLE by_name;
+CREATE TABLE by_name (k Enum8('a' = 1, 'b' = 2), n UInt8) ENGINE = MergeTree PARTITION BY k ORDER BY n;
+INSERT INTO by_name VALUES ('a', 1);
+ALTER TABLE by_name MODIFY COLUMN k Enum8('a' = 1, 'b' = 2, 'c' = 3);
+INSERT INTO by_name VALUES ('c', 2);
+SELECT partition, partition_id FROM system.parts WHERE database = currentDatabase() AND table = 'by_name' AND active ORDER BY partition;
+DROP TABLE by_name;

@@ -222,3 +222,5 @@ SELECT name, type FROM system.settings WHERE name IN ('timeout_overflow_mode', '
 SELECT toJSONString((1, NULL)::Tuple(a UInt8, b Nullable(UInt8))) SETTINGS output_format_json_named_tuples_as_objects = 0;
 SELECT toJSONString((1.5::Decimal32(3), NULL)::Tuple(a Decimal32(3), b Nullable(UInt8))) SETTINGS output_format_json_quote_decimals = 1, output_format_decimal_trailing_zeros = 1, output_format_json_skip_null_value_in_named_tuples = 1;
 SELECT toJSONString(map('a', 1)), toJSONString(1.23456), toJSONString(INTERVAL 1 DAY), toJSONString(toFixedString('a', 2)) SETTINGS output_format_json_map_as_array_of_tuples = 1, output_format_float_precision = 3, interval_output_format = 'kusto', output_format_trim_fixed_string = 1;
+SELECT 1 SETTINGS max_execution_time = -Infinity;
+SELECT name, value FROM system.settings WHERE name = 'date_time_input_format';

@@ -199,7 +199,7 @@ impl SettingValue for Duration {
         match setting_type {
             SettingType::Milliseconds => u64::from_text(SettingType::UInt64, text).map(Self::from_millis),
             // A time before none is none.
-            _ => match text.trim().parse().ok()? {
+            _ => match f64::from_text(SettingType::Float, text)? {
                 seconds if seconds <= 0.0 => Some(Self::ZERO),
                 seconds if seconds <= SECONDS_MAX => Self::try_from_secs_f64(seconds).ok(),
                 _ => None,
@@ -542,7 +542,7 @@ settings! {
     http_send_timeout: Duration as Seconds = "30", "The time in which an HTTP client must take what it is sent, in seconds; that of the default profile counts.";
     tcp_keep_alive_timeout: Duration as Seconds = "290", "The time after which a silent connection is probed, in seconds; 0 is never, that of the default profile counts.";
     session_timezone: String as TimeZone = "", "The time zone of the session; empty is the server's.";
-    date_time_input_format: String as String(DateTimeInputFormat) = "basic" only ["basic", "best_effort", "best_effort_us"], "Accepted for compatibility: dates and times in input are ISO 8601's and numbers; other texts are errors under any value.";
+    date_time_input_format: String as String(DateTimeInputFormat) = "best_effort" only ["basic", "best_effort", "best_effort_us"], "Accepted for compatibility: dates and times in input are read as best_effort does under any value.";
     date_time_output_format: String as String(DateTimeOutputFormat) = "simple", "How DateTime and DateTime64 are written in text formats: simple, iso (in UTC) or unix_timestamp.";
     format_csv_delimiter: String as String(Char) = ",", "The delimiter of the CSV formats.";
     format_csv_allow_single_quotes: bool as Bool = "0", "Whether CSV strings may stand in single quotes.";

@@ -33,7 +33,7 @@ pub(in crate::query) async fn create(
     }
     if statement.attach && statement.definition.is_none() {
         let (databases, if_not_exists) = (session.server.databases.clone(), statement.mode == CreateMode::IfNotExists);
-        run_blocking(move || databases.attach_table(&database, &name, if_not_exists)).await?;
+        run_blocking(move || databases.attach_dictionary(&database, &name, if_not_exists)).await?;
         return Ok(Answer::Done);
     }
     let functions = planning::function_context(session, &context.query_id, planning::lookups(session));

@@ -8,7 +8,7 @@ use squall_types::{CastMode, CastOptions, Column, DataType, Value, cast};
 
 use super::part::Part;
 use crate::merge_tree::MergeTreeTable;
-use crate::merge_tree::scans::origin::partition_value;
+use crate::merge_tree::scans::origin::partition_values;
 use crate::table::PartInfo;
 
 /// Of all parts of a table.
@@ -99,8 +99,7 @@ fn partition(table: &MergeTreeTable, part: &Part) -> Arc<str> {
         if keys.is_empty() {
             return Some("tuple()".to_owned());
         }
-        let values = keys.iter().map(|key| partition_value(table, part, &key.expression).ok());
-        let values = values.collect::<Option<Vec<Value>>>()?;
+        let values = partition_values(table, part).ok()?;
         let types: Vec<DataType> = keys.iter().map(|key| key.expression.data_type().clone()).collect();
         let (data_type, value) = match (&types[..], &values[..]) {
             ([data_type], [value]) => (data_type.clone(), value.clone()),
