@@ -36,3 +36,14 @@ SELECT toDateTime('2020-01-02 03:04:05', 'Asia/Tokyo') AS t, toDateTime64('1960-
 SELECT toDateTime('2020-01-02 03:04:05', 'Asia/Tokyo') AS t, toDateTime64('1960-01-02 03:04:05.5', 2, 'UTC') AS u, map(1, t), toString(t) SETTINGS date_time_output_format = 'unix_timestamp';
 SELECT formatRow('JSONEachRow', toDateTime64('2020-01-02 03:04:05.5', 3, 'UTC') AS t, [t] AS l), toJSONString(t) SETTINGS date_time_output_format = 'iso';
 SELECT formatRow('CSV', toDateTime('2020-01-02 03:04:05', 'UTC'), toDate('2020-01-02')) SETTINGS date_time_output_format = 'unix_timestamp';
+DESCRIBE format(JSONEachRow, '{"a":"1/2/2020","b":"2020/01/02","c":"Jan 2 2020 10:00","d":["2020-1-2"],"e":"2 Feb"}');
+SELECT * FROM format(JSONEachRow, '{"a":"1/2/2020","b":"2020/01/02","c":"Jan 2 2020 10:00","d":["2020-1-2"],"e":"2 Feb"}');
+DESCRIBE format(JSONEachRow, '{"a":"2020/01/02"} {"a":"2020/01/02 10:00"}');
+DESCRIBE format(JSONEachRow, '{"a":"2020/01/02"} {"a":"other"}');
+SELECT * FROM format(Values, '(\'2020/1/2\', \'1/2/2020 10:00\', [\'2020-01-02 10:00\'])');
+SELECT * FROM format(CSV, '2020/1/2,1/2/2020 5pm,"10:00 2020-01-02",12/31/2020,3000-01-01,31.12.2020');
+DESCRIBE format(CSV, '2020-01-01,2020/1/1 10:00') SETTINGS input_format_try_infer_dates = 0;
+DESCRIBE format(CSV, '2020-01-01,2020/1/1 10:00') SETTINGS input_format_try_infer_datetimes = 0;
+DESCRIBE format(CSV, '2020-01-01 10:00:00Z,2020-01-01 10:00:00.5,2020-01-01T10:00:00,2020-01-01 10:00') SETTINGS date_time_input_format = 'basic';
+SELECT dynamicType(json.a), dynamicType(json.b), dynamicType(json.c), json.a, json.b FROM (SELECT '{"a":"2020/1/2","b":"1/2/2020 10:00","c":"1.2.2020"}'::JSON AS json);
+SELECT CAST('04/22/2022' AS DateTime), '22/04/2022 10:00'::DateTime;

@@ -542,7 +542,7 @@ settings! {
     http_send_timeout: Duration as Seconds = "30", "The time in which an HTTP client must take what it is sent, in seconds; that of the default profile counts.";
     tcp_keep_alive_timeout: Duration as Seconds = "290", "The time after which a silent connection is probed, in seconds; 0 is never, that of the default profile counts.";
     session_timezone: String as TimeZone = "", "The time zone of the session; empty is the server's.";
-    date_time_input_format: String as String(DateTimeInputFormat) = "best_effort" only ["basic", "best_effort", "best_effort_us"], "Accepted for compatibility: dates and times in input are read as best_effort does under any value.";
+    date_time_input_format: String as String(DateTimeInputFormat) = "best_effort" only ["basic", "best_effort", "best_effort_us"], "Which texts are taken for times where types are inferred: any (best_effort) or ISO 8601's only. They are read as best_effort does under any value.";
     date_time_output_format: String as String(DateTimeOutputFormat) = "simple", "How DateTime and DateTime64 are written in text formats: simple, iso (in UTC) or unix_timestamp.";
     format_csv_delimiter: String as String(Char) = ",", "The delimiter of the CSV formats.";
     format_csv_allow_single_quotes: bool as Bool = "0", "Whether CSV strings may stand in single quotes.";

@@ -7,6 +7,7 @@ mod date_time;
 mod decimal;
 mod escape;
 mod literal;
+mod moment_guess;
 mod number;
 mod read;
 pub mod readable;
@@ -20,6 +21,7 @@ pub use date_time::{
 };
 pub use decimal::{append_any_integer, append_decimal, read_any_integer, read_decimal, whole_integer};
 pub use escape::{append_csv, append_escaped, append_json, append_quoted, read_json_string, read_quoted, unescape};
+pub use moment_guess::{GuessedMoment, MomentGuess};
 pub use number::{
     FloatText, IntegerError, append_float32, append_float64, append_integer, bfloat16, read_float32, read_float64,
     read_integer, write_float64,
