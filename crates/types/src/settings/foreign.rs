@@ -98,7 +98,10 @@ fn rows(table: &'static str) -> impl Iterator<Item = Row> {
     table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let mut fields = line.split('\t');
         let mut next = || fields.next();
-        Some(Row { name: next()?, type_name: next()?, value: next()?, tier: next()?, effect: next()? })
+        let (name, type_name, value) = (next()?, next()?, next()?);
+        // The only value that TSV escapes.
+        let value = if value == r"\n" { "\n" } else { value };
+        Some(Row { name, type_name, value, tier: next()?, effect: next()? })
     })
 }
 

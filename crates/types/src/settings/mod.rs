@@ -805,7 +805,7 @@ mod tests {
         assert_eq!(settings.set("no_such", "1").unwrap_err().code, ErrorCode::UNKNOWN_SETTING);
         let error = settings.set("max_thread", "1").unwrap_err();
         assert_eq!(error.message, "Unknown setting 'max_thread'. Maybe you meant 'max_threads'");
-        assert_eq!(settings.set("max_threads", "x").unwrap_err().code, ErrorCode::CANNOT_PARSE_TEXT);
+        assert_eq!(settings.set("max_threads", "x").unwrap_err().code, ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED);
     }
 
     #[test]
@@ -815,7 +815,10 @@ mod tests {
         assert_eq!(settings.get("optimize_skip_unused_shards").unwrap(), "1");
         settings.set("insert_quorum", "0").unwrap();
         assert_eq!(settings.set("insert_quorum", "1").unwrap_err().code, ErrorCode::SUPPORT_IS_DISABLED);
-        assert_eq!(settings.set("max_rows_to_sort", "x").unwrap_err().code, ErrorCode::CANNOT_PARSE_TEXT);
+        assert_eq!(
+            settings.set("max_rows_to_sort", "x").unwrap_err().code,
+            ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED
+        );
         settings.set("replication_alter_partitions_sync", "2").unwrap();
         assert_eq!(settings.get("alter_sync"), settings.get("replication_alter_partitions_sync"));
         settings.set("max_insert_block_size_rows", "1000").unwrap();
