@@ -12,6 +12,7 @@ use crate::binary::bson::{self, BsonOutput, BsonReader};
 use crate::binary::msg_pack::{MsgPackOutput, MsgPackReader};
 use crate::binary::npy::{self, NpyOutput, NpyReader};
 use crate::binary::odbc_driver::OdbcDriverOutput;
+use crate::binary::raw_blob::{RawBlobOutput, RawBlobReader};
 use crate::binary::row_binary::{RowBinaryOutput, RowBinaryReader, read_header};
 use crate::display::markdown::MarkdownOutput;
 use crate::display::pretty::{Drawing, PrettyOutput};
@@ -36,8 +37,7 @@ use crate::text::form::{FormReader, OneReader};
 use crate::text::regexp::RegexpReader;
 use crate::text::sql_insert::SqlInsertOutput;
 use crate::text::tab_separated::{
-    LineReader, NullOutput, RawBlobOutput, RawBlobReader, TabSeparatedOutput, TabSeparatedReader, TskvOutput,
-    TskvReader,
+    LineReader, NullOutput, TabSeparatedOutput, TabSeparatedReader, TskvOutput, TskvReader,
 };
 use crate::text::template::{TemplateOutput, TemplateReader};
 use crate::text::values::{ValuesOutput, ValuesReader};
@@ -283,7 +283,7 @@ pub fn output_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) 
         #[cfg(feature = "avro")]
         Format::Avro => Box::new(AvroOutput::new(schema, options)?),
         Format::Tskv => Box::new(TskvOutput::new(schema, options)),
-        Format::RawBlob => Box::new(RawBlobOutput::new(options)),
+        Format::RawBlob => Box::new(RawBlobOutput),
         Format::Markdown => Box::new(MarkdownOutput::new(schema, options)),
         Format::Xml => Box::new(XmlOutput::new(schema, options)),
         Format::Template { .. } => Box::new(TemplateOutput::new(schema, options)?),

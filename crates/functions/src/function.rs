@@ -106,6 +106,12 @@ pub trait ScalarFunction: Send + Sync {
         false
     }
 
+    /// Whether it shows the names of its arguments. A call then has, in the place of its first argument, a tuple of that constant and an
+    /// array of the others' names.
+    fn shows_names(&self) -> bool {
+        false
+    }
+
     /// Whether its name alone is a call of it, where nothing else has that name: `SELECT CURRENT_DATE`.
     fn stands_alone(&self) -> bool {
         false

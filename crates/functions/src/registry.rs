@@ -48,6 +48,11 @@ pub fn looks_up(name: &str) -> bool {
     scalar(name).is_some_and(|function| function.looks_up())
 }
 
+/// Whether a scalar function shows the names of its arguments, which come beside its first one: `formatRow`.
+pub fn shows_names(name: &str) -> bool {
+    scalar(name).is_some_and(|function| function.shows_names())
+}
+
 /// Whether a name alone is a call of the function of this name, where nothing else has it: `CURRENT_DATE`.
 pub fn stands_alone(name: &str) -> bool {
     scalar(name).is_some_and(|function| function.stands_alone())

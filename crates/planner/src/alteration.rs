@@ -228,11 +228,6 @@ impl Alteration {
                 return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
             }
         }
-        if before.data_type != column.data_type {
-            // Rows that are there are cast when they are read: there must be such a cast.
-            let options = CastOptions::new(CastMode::Plain, TimeZone::utc());
-            cast(&Column::empty(before.data_type.clone()), &column.data_type, &options)?;
-        }
         let may_change = keeps_order(&before.data_type, &column.data_type)
             || !is_in_key && widens(&before.data_type, &column.data_type);
         if before.data_type != column.data_type && is_key && !may_change {
@@ -242,6 +237,11 @@ impl Alteration {
                 before.data_type, column.data_type
             );
             return Err(Error::new(ErrorCode::ALTER_OF_COLUMN_IS_FORBIDDEN, message));
+        }
+        if before.data_type != column.data_type {
+            // Rows that are there are cast when they are read: there must be such a cast.
+            let options = CastOptions::new(CastMode::Plain, TimeZone::utc());
+            cast(&Column::empty(before.data_type.clone()), &column.data_type, &options)?;
         }
         let is_stored = |column: &ColumnDescription| {
             let kind = column.default.as_ref().map(|default| default.kind);
@@ -488,14 +488,8 @@ fn not_found(name: &str, verb: &str) -> Error {
 /// Whether values of a type stand in the same order, as the same numbers, when they are taken as of the other.
 fn keeps_order(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
-        (DataType::Enum8(_), DataType::Enum8(_)) | (DataType::Enum16(_), DataType::Enum16(_)) => {
-            let members = |data_type: &DataType| -> Vec<String> {
-                let text = data_type.to_string();
-                let inner = text.split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
-                inner.split(", ").map(str::to_owned).collect()
-            };
-            let to = members(to);
-            members(from).iter().all(|member| to.contains(member))
+        (DataType::Enum8(from), DataType::Enum8(to)) | (DataType::Enum16(from), DataType::Enum16(to)) => {
+            from.iter().all(|(_, number)| to.name(number).is_some())
         }
         // The numbers of the names.
         (DataType::Enum8(_), DataType::Int8) | (DataType::Enum16(_), DataType::Int16) => true,

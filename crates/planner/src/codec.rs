@@ -1,5 +1,5 @@
-//! `CODEC(…)` of a column: how its values lie in a table's files, as far as Parquet has a word for it. What it has none for is refused by
-//! name.
+//! `CODEC(…)` of a column: how its values lie in a table's files. A codec that lays out values is Parquet's encoding for such values, where
+//! it has one; values of other types are left to the writer. What encrypts or needs hardware is refused by name.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ pub enum ColumnCompression {
 /// How a column's values are laid out before they are compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ColumnPacking {
-    /// `Delta`, `DoubleDelta`, `T64`: differences in as few bits as they need, Parquet's `DELTA_BINARY_PACKED`.
+    /// Of integers: differences in as few bits as they need, Parquet's `DELTA_BINARY_PACKED`.
     Deltas,
-    /// `Gorilla`: all first bytes, then all second ones: Parquet's `BYTE_STREAM_SPLIT`.
+    /// Of floats: all first bytes, then all second ones, Parquet's `BYTE_STREAM_SPLIT`.
     SplitBytes,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn declared(codecs: &[ast::Function], data_type: &DataType, allow_sus
     let sql: Vec<String> = codecs.iter().map(one).collect();
     let codec = ColumnCodec::parse(&sql.join(", "), data_type)?;
     if !allow_suspicious {
-        codec.check_sense()?;
+        codec.check_sense(data_type)?;
     }
     Ok(codec.sql)
 }
@@ -75,26 +75,23 @@ impl ColumnCodec {
                 compression = Some(general);
                 shown.push(sql);
             } else {
-                if packing.is_some() {
-                    return Err(unsupported(name, "a column has one encoding"));
-                }
-                let (of_codec, sql) = packing_of(name, parameter, data_type)?;
-                packing = Some(of_codec);
-                shown.push(sql);
+                shown.push(laying_out(name, parameter, data_type)?);
+                // A column has one encoding, whatever its codecs are that lay out values.
+                packing = packing_of(data_type);
             }
         }
         let sql: Arc<str> = shown.join(", ").into();
         Ok(Self { sql, packing, compression: compression.unwrap_or(ColumnCompression::Default) })
     }
 
-    /// Refuses codecs that make no sense together or alone.
-    fn check_sense(&self) -> Result<()> {
+    /// Refuses codecs that make no sense together, alone, or for values of this type.
+    fn check_sense(&self, data_type: &DataType) -> Result<()> {
         let sql = &self.sql;
         let bad = |message: String| Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
         let hint = "(Note: you can enable setting 'allow_suspicious_codecs' to skip this check).";
         let codecs = split(sql);
         let is_general = |codec: &&str| general(name_and_parameter(codec).0, None).is_ok_and(|known| known.is_some());
-        let Some((last, others)) = codecs.split_last() else { return Ok(()) };
+        let Some((_, others)) = codecs.split_last() else { return Ok(()) };
         if others.iter().any(is_general) {
             return bad(format!(
                 "The combination of compression codecs {sql} is meaningless, because it does not make sense to apply any \
@@ -106,10 +103,18 @@ impl ColumnCodec {
                 "It does not make sense to have codec NONE along with other compression codecs: {sql}. {hint}"
             ));
         }
-        if others.is_empty() && last.starts_with("Delta") {
+        // These two make numbers small, and leave it to others that they take less.
+        if codecs.iter().all(|codec| matches!(name_and_parameter(codec).0, "Delta" | "GCD")) {
             return bad(format!(
                 "Compression codec {sql} does not compress anything. You may want to add generic compression algorithm after \
                  other transformations, like: {sql}, LZ4. {hint}"
+            ));
+        }
+        let is_of_floats = codecs.iter().any(|codec| matches!(name_and_parameter(codec).0, "Gorilla" | "FPC"));
+        if is_of_floats && !leaves(data_type).iter().any(|leaf| is_float(leaf)) {
+            return bad(format!(
+                "The combination of compression codecs {sql} is meaningless, because it does not make sense to apply a \
+                 floating-point time series codec to non-floating-point columns {hint}"
             ));
         }
         Ok(())
@@ -191,87 +196,179 @@ fn one_number(codec: &str, wanted: &str, parameter: Option<&str>, default: i32) 
     })
 }
 
-/// A codec that lays out values, with its text.
-fn packing_of(name: &str, parameter: Option<&str>, data_type: &DataType) -> Result<(ColumnPacking, String)> {
-    let upper = name.to_ascii_uppercase();
-    if upper.starts_with("AES_") {
-        let message = format!("Codec {name} is not supported: data would be stored unencrypted");
-        return Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, message));
+/// The text of a codec that lays out values, checked for values of a type.
+fn laying_out(name: &str, parameter: Option<&str>, data_type: &DataType) -> Result<String> {
+    let leaves = leaves(data_type);
+    let bad = |message: String| Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    let each = |is_taken: fn(&DataType) -> bool| leaves.iter().find(|leaf| !is_taken(leaf));
+    match name.to_ascii_uppercase().as_str() {
+        "DELTA" => of_bytes("Delta", parameter, &leaves),
+        "GORILLA" => of_bytes("Gorilla", parameter, &leaves),
+        "DOUBLEDELTA" => {
+            if let Some(leaf) = each(|leaf| is_float(leaf) || is_counted(leaf) || leaf.is_wide_integer()) {
+                return bad(format!(
+                    "Codec DoubleDelta is not applicable for {leaf} because the data type is not numeric"
+                ));
+            }
+            leaves.iter().try_for_each(|leaf| byte_width("DoubleDelta", leaf).map(drop))?;
+            parameter.map_or(Ok(()), |bytes| check_bytes("Argument value for DoubleDelta", bytes))?;
+            Ok("DoubleDelta".to_owned())
+        }
+        "T64" => {
+            let shown = match parameter {
+                None => "T64".to_owned(),
+                Some(variant @ ("'bit'" | "'byte'")) => format!("T64({variant})"),
+                Some(other) => {
+                    let message = format!("Wrong modification for T64: {other}");
+                    return Err(Error::new(ErrorCode::ILLEGAL_CODEC_PARAMETER, message));
+                }
+            };
+            match each(|leaf| is_counted(leaf) && leaf.fixed_width_bytes().is_some_and(|width| width <= 8)) {
+                None => Ok(shown),
+                Some(leaf) => Err(Error::new(
+                    ErrorCode::ILLEGAL_SYNTAX_FOR_CODEC_TYPE,
+                    format!("T64 codec is not supported for specified type {leaf}."),
+                )),
+            }
+        }
+        "FPC" => match each(DataType::is_float) {
+            None => fpc(parameter),
+            Some(leaf) => bad(format!("Codec 'FPC' is not applicable for {leaf} because the data type is not Float*")),
+        },
+        "GCD" if parameter.is_some() => {
+            Err(Error::new(ErrorCode::ILLEGAL_SYNTAX_FOR_CODEC_TYPE, "GCD codec must have 0 parameters, given 1."))
+        }
+        "GCD" => {
+            let is_enum = |leaf: &DataType| matches!(leaf, DataType::Enum8(_) | DataType::Enum16(_));
+            let is_other = |leaf: &DataType| is_enum(leaf) || matches!(leaf, DataType::IPv4 | DataType::Time64(_));
+            match leaves.iter().find(|leaf| is_other(leaf) || !(is_counted(leaf) || leaf.is_wide_integer())) {
+                None => Ok("GCD".to_owned()),
+                Some(leaf) => bad(format!(
+                    "Codec GCD cannot be applied to column {leaf} because it can only be used with Int*, UInt*, Decimal*, Date* \
+                     or DateTime* types."
+                )),
+            }
+        }
+        "ALP" => bad("Codec ALP is in beta and not yet recommended for production use.".to_owned()),
+        upper if upper.starts_with("AES_") => Err(unsupported(name, "data would be stored unencrypted")),
+        "DEFLATE_QPL" | "ZSTD_QAT" => Err(unsupported(name, "it needs hardware of its own")),
+        _ => Err(Error::new(ErrorCode::UNKNOWN_CODEC, format!("Unknown codec family: {name}"))),
     }
-    let (packing, shown) = match upper.as_str() {
-        "DELTA" => (ColumnPacking::Deltas, "Delta"),
-        "DOUBLEDELTA" => (ColumnPacking::Deltas, "DoubleDelta"),
-        "T64" => (ColumnPacking::Deltas, "T64"),
-        "GORILLA" => (ColumnPacking::SplitBytes, "Gorilla"),
-        "FPC" | "GCD" | "ALP" | "DEFLATE_QPL" | "ZSTD_QAT" => {
-            return Err(unsupported(name, "parts are Parquet files, which have nothing of the kind"));
-        }
-        _ => return Err(Error::new(ErrorCode::UNKNOWN_CODEC, format!("Unknown codec family: {name}"))),
-    };
-    let mut leaves = Vec::new();
-    leaves_of(data_type, &mut leaves);
-    for leaf in &leaves {
-        check_leaf(packing, shown, leaf)?;
+}
+
+/// The text of a codec that has the width of values in bytes as its parameter. Where it is not given, it is that of the type; columns of
+/// several widths have none.
+fn of_bytes(codec: &str, parameter: Option<&str>, leaves: &[&DataType]) -> Result<String> {
+    if let Some(bytes) = parameter {
+        check_bytes(&format!("{codec} value for {}", codec.to_ascii_lowercase()), bytes)?;
+        return Ok(format!("{codec}({bytes})"));
     }
-    let width = leaves.first().and_then(|leaf| leaf.fixed_width_bytes()).unwrap_or(1);
-    let sql = match (shown, parameter) {
-        ("Delta" | "Gorilla", None) => format!("{shown}({width})"),
-        ("Delta" | "Gorilla", Some(bytes @ ("1" | "2" | "4" | "8"))) => format!("{shown}({bytes})"),
-        ("T64", Some("'bit'" | "'byte'")) | (_, None) => {
-            parameter.map_or_else(|| shown.to_owned(), |parameter| format!("{shown}({parameter})"))
-        }
-        (_, Some(parameter)) => {
-            let message = format!("Codec {shown} cannot have the parameter {parameter}");
-            return Err(Error::new(ErrorCode::ILLEGAL_CODEC_PARAMETER, message));
+    let widths = leaves.iter().map(|leaf| byte_width(codec, leaf)).collect::<Result<Vec<_>>>()?;
+    Ok(match widths.split_first() {
+        Some((first, others)) if others.iter().all(|other| other == first) => format!("{codec}({first})"),
+        _ => codec.to_owned(),
+    })
+}
+
+fn check_bytes(what: &str, bytes: &str) -> Result<()> {
+    if matches!(bytes, "1" | "2" | "4" | "8") {
+        return Ok(());
+    }
+    Err(Error::new(ErrorCode::ILLEGAL_CODEC_PARAMETER, format!("{what} codec can be 1, 2, 4 or 8, given {bytes}")))
+}
+
+/// The text of `FPC([level[, width]])`.
+fn fpc(parameter: Option<&str>) -> Result<String> {
+    const LEVEL_DEFAULT: u8 = 12;
+    let parameters: Vec<&str> = parameter.map_or_else(Vec::new, |text| text.split(',').map(str::trim).collect());
+    let wrong = |message: String| Err(Error::new(ErrorCode::ILLEGAL_CODEC_PARAMETER, message));
+    let (level, width) = match parameters[..] {
+        [] => (None, None),
+        [level] => (Some(level), None),
+        [level, width] => (Some(level), Some(width)),
+        _ => {
+            let message = format!("Codec 'FPC' must have from 0 to 2 parameters, given {}", parameters.len());
+            return Err(Error::new(ErrorCode::ILLEGAL_SYNTAX_FOR_CODEC_TYPE, message));
         }
     };
-    Ok((packing, sql))
+    let level = match level.map(str::parse::<u8>) {
+        None => LEVEL_DEFAULT,
+        Some(Ok(level @ 1..=28)) => level,
+        Some(Ok(_)) => return wrong("Codec 'FPC' level must be between 1 and 28".to_owned()),
+        Some(Err(_)) => return wrong("1st argument of codec 'FPC' must be unsigned integer".to_owned()),
+    };
+    match width {
+        None | Some("4" | "8") => Ok(format!("FPC({level})")),
+        Some(other) => wrong(format!("Float size for codec 'FPC' can be 4 or 8, given {other}")),
+    }
+}
+
+/// Parquet's encoding of a column's values where some codec lays them out.
+fn packing_of(data_type: &DataType) -> Option<ColumnPacking> {
+    if has_dictionary(data_type) {
+        return None;
+    }
+    let leaves = leaves(data_type);
+    let is_integer = |leaf: &&DataType| {
+        leaf.is_integer()
+            || leaf.is_date_or_time()
+            || matches!(leaf, DataType::Enum8(_) | DataType::Enum16(_) | DataType::IPv4)
+    };
+    match () {
+        () if leaves.iter().all(is_integer) => Some(ColumnPacking::Deltas),
+        () if leaves.iter().all(|leaf| leaf.is_float()) => Some(ColumnPacking::SplitBytes),
+        () => None,
+    }
 }
 
 /// The types of the values that lie one after the other in files.
-fn leaves_of<'a>(data_type: &'a DataType, leaves: &mut Vec<&'a DataType>) {
+fn leaves(data_type: &DataType) -> Vec<&DataType> {
     match data_type {
-        DataType::Nullable(inner) | DataType::Array(inner) => leaves_of(inner, leaves),
-        DataType::Map(key, value) => {
-            leaves_of(key, leaves);
-            leaves_of(value, leaves);
-        }
-        DataType::Tuple(elements) => elements.iter().for_each(|element| leaves_of(&element.data_type, leaves)),
-        leaf => leaves.push(leaf),
+        DataType::Nullable(inner) | DataType::Array(inner) | DataType::LowCardinality(inner) => leaves(inner),
+        DataType::Map(key, value) => [leaves(key), leaves(value)].concat(),
+        DataType::Tuple(elements) => elements.iter().flat_map(|element| leaves(&element.data_type)).collect(),
+        leaf => vec![leaf],
     }
 }
 
-fn check_leaf(packing: ColumnPacking, codec: &str, leaf: &DataType) -> Result<()> {
-    let is_integer = leaf.is_integer()
+fn has_dictionary(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::LowCardinality(_) => true,
+        DataType::Nullable(inner) | DataType::Array(inner) => has_dictionary(inner),
+        DataType::Map(key, value) => has_dictionary(key) || has_dictionary(value),
+        DataType::Tuple(elements) => elements.iter().any(|element| has_dictionary(&element.data_type)),
+        _ => false,
+    }
+}
+
+fn is_float(leaf: &DataType) -> bool {
+    leaf.is_float() || *leaf == DataType::BFloat16
+}
+
+/// What is an integer in memory, whatever it stands for.
+fn is_counted(leaf: &DataType) -> bool {
+    leaf.is_integer()
+        || leaf.is_decimal()
+        || leaf.is_date_or_time()
         || matches!(
             leaf,
-            DataType::Date
-                | DataType::Date32
-                | DataType::DateTime(_)
-                | DataType::DateTime64(..)
+            DataType::Bool
                 | DataType::Enum8(_)
                 | DataType::Enum16(_)
                 | DataType::IPv4
-        );
-    match packing {
-        ColumnPacking::Deltas if is_integer => Ok(()),
-        ColumnPacking::SplitBytes if leaf.is_float() => Ok(()),
-        ColumnPacking::SplitBytes if is_integer => Err(Error::new(
-            ErrorCode::BAD_ARGUMENTS,
-            format!(
-                "The combination of compression codecs {codec} is meaningless, because it does not make sense to apply a \
-                 floating-point time series codec to non-floating-point columns"
-            ),
-        )),
-        ColumnPacking::Deltas if codec == "T64" => Err(Error::new(
-            ErrorCode::ILLEGAL_SYNTAX_FOR_CODEC_TYPE,
-            format!("T64 codec is not supported for specified type {leaf}."),
-        )),
-        _ if leaf.fixed_width_bytes().is_none() => Err(Error::new(
-            ErrorCode::BAD_ARGUMENTS,
-            format!("Codec {codec} is not applicable for {leaf} because the data type is not of fixed size"),
-        )),
-        _ => Err(unsupported(codec, &format!("parts have nothing of the kind for values of type {leaf}"))),
+                | DataType::Time
+                | DataType::Time64(_)
+                | DataType::Interval(_)
+        )
+}
+
+/// Bytes of a value for codecs that work on 1, 2, 4 or 8 of them.
+fn byte_width(codec: &str, leaf: &DataType) -> Result<usize> {
+    let bad = |why: String| Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Codec {codec} is {why}")));
+    match if *leaf == DataType::BFloat16 { Some(2) } else { leaf.fixed_width_bytes() } {
+        Some(width @ (1 | 2 | 4 | 8)) => Ok(width),
+        Some(_) => bad(format!("only applicable for data types of size 1, 2, 4, 8 bytes. Given type {leaf}")),
+        None => bad(format!("not applicable for {leaf} because the data type is not of fixed size")),
     }
 }
 
@@ -297,6 +394,13 @@ mod tests {
             ("T64('bit'), LZ4", "UInt32", "T64('bit'), LZ4"),
             ("Gorilla", "Float64", "Gorilla(8)"),
             ("none", "UUID", "NONE"),
+            ("Delta, LZ4", "Decimal(18, 2)", "Delta(8), LZ4"),
+            ("Delta, LZ4", "Tuple(UInt32, Array(UInt64))", "Delta, LZ4"),
+            ("Delta(2), LZ4", "String", "Delta(2), LZ4"),
+            ("Delta, DoubleDelta(4), LZ4", "UInt8", "Delta(1), DoubleDelta, LZ4"),
+            ("Delta, LZ4", "LowCardinality(UInt64)", "Delta(8), LZ4"),
+            ("FPC(4, 8)", "Float64", "FPC(4)"),
+            ("GCD, LZ4", "Int128", "GCD, LZ4"),
         ] {
             let codec = ColumnCodec::parse(sql, &DataType::parse(data_type).unwrap()).unwrap();
             assert_eq!(&*codec.sql, shown);
@@ -305,15 +409,17 @@ mod tests {
     }
 
     #[test]
-    fn what_files_cannot_have_is_refused() {
+    fn what_makes_no_sense_is_refused() {
         for (sql, data_type, code) in [
             ("NOPE", "UInt8", ErrorCode::UNKNOWN_CODEC),
             ("AES_128_GCM_SIV", "UInt8", ErrorCode::SUPPORT_IS_DISABLED),
-            ("FPC", "Float64", ErrorCode::SUPPORT_IS_DISABLED),
+            ("FPC", "UInt64", ErrorCode::BAD_ARGUMENTS),
+            ("FPC(29)", "Float64", ErrorCode::ILLEGAL_CODEC_PARAMETER),
+            ("GCD, LZ4", "Float64", ErrorCode::BAD_ARGUMENTS),
+            ("GCD", "UInt64", ErrorCode::BAD_ARGUMENTS),
+            ("DoubleDelta, LZ4", "UUID", ErrorCode::BAD_ARGUMENTS),
+            ("Delta, LZ4", "Decimal(38, 2)", ErrorCode::BAD_ARGUMENTS),
             ("LZ4HC(1, 2)", "UInt8", ErrorCode::ILLEGAL_SYNTAX_FOR_CODEC_TYPE),
-            ("Delta, DoubleDelta, LZ4", "UInt8", ErrorCode::SUPPORT_IS_DISABLED),
-            ("Delta, LZ4", "Float32", ErrorCode::SUPPORT_IS_DISABLED),
-            ("Delta, LZ4", "LowCardinality(UInt64)", ErrorCode::BAD_ARGUMENTS),
             ("Delta", "UInt8", ErrorCode::BAD_ARGUMENTS),
             ("Delta, LZ4", "String", ErrorCode::BAD_ARGUMENTS),
             ("Gorilla, LZ4", "UInt64", ErrorCode::BAD_ARGUMENTS),
@@ -324,8 +430,8 @@ mod tests {
             ("LZ4(3)", "UInt8", ErrorCode::DATA_TYPE_CANNOT_HAVE_ARGUMENTS),
             ("T64, LZ4", "String", ErrorCode::ILLEGAL_SYNTAX_FOR_CODEC_TYPE),
         ] {
-            let refused = ColumnCodec::parse(sql, &DataType::parse(data_type).unwrap());
-            let refused = refused.and_then(|codec| codec.check_sense());
+            let data_type = DataType::parse(data_type).unwrap();
+            let refused = ColumnCodec::parse(sql, &data_type).and_then(|codec| codec.check_sense(&data_type));
             assert_eq!(refused.map_err(|error| error.code), Err(code), "{sql} of {data_type}");
         }
     }

@@ -96,11 +96,11 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     };
     check_prefix(primary_key.as_deref(), &sorting_key)?;
     let partition_key = storage.partition_by.as_ref().map_or(Ok(Vec::new()), |key| keys.key(key))?;
+    let engine_arguments = storage.engine.as_ref().map_or(Ok(Vec::new()), |engine| arguments(engine, context))?;
     let sampling_key = match &storage.sample_by {
         Some(key) => Some(sampling_key(keys.part(key)?, primary_key.as_deref().unwrap_or(&sorting_key))?),
         None => None,
     };
-    let engine_arguments = storage.engine.as_ref().map_or(Ok(Vec::new()), |engine| arguments(engine, context))?;
     let settings = storage.settings.iter().map(plan_setting).collect::<Result<_>>()?;
     let definition = TableDefinition {
         constraints,
@@ -336,11 +336,39 @@ fn infer_types(
             }
         }
         if left.len() == before {
-            return Err(failure.unwrap_or_else(|| Error::logical("no type was found and nothing failed")));
+            let failure = failure.unwrap_or_else(|| Error::logical("no type was found and nothing failed"));
+            return Err(cycle_of(&left, columns, others, declarations, context).unwrap_or(failure));
         }
         untyped = left;
     }
     Ok(())
+}
+
+/// `CYCLIC_ALIASES` where all that columns without a type lack is each other; `None` where one of them lacks something else.
+fn cycle_of(
+    untyped: &[usize],
+    columns: &[ColumnDescription],
+    others: &[ColumnDescription],
+    declarations: &[ast::ColumnDeclaration],
+    context: &PlannerContext<'_>,
+) -> Option<Error> {
+    // With a type for each of them, whichever it is, no name is missing.
+    let mut known: Vec<ColumnDescription> = others.iter().chain(columns).cloned().collect();
+    let unknown = known.iter_mut().filter(|column| column.data_type == DataType::Nothing);
+    unknown.for_each(|column| column.data_type = DataType::String);
+    let lacks_more = |at: &usize| {
+        let default = declarations.get(*at).and_then(|declaration| declaration.default.as_ref()?.expression.as_ref());
+        default.is_some_and(|default| {
+            let resolved = expression_over(&known, default, context);
+            resolved.is_err_and(|error| error.code == ErrorCode::UNKNOWN_IDENTIFIER)
+        })
+    };
+    if untyped.iter().any(lacks_more) {
+        return None;
+    }
+    let names: Vec<&str> = untyped.iter().filter_map(|at| columns.get(*at)).map(|column| &*column.name).collect();
+    let message = format!("Cyclic alias detected in column DEFAULT expressions of: {}", names.join(", "));
+    Some(Error::new(ErrorCode::CYCLIC_ALIASES, message))
 }
 
 /// `NULL` and `NOT NULL` after a type.
@@ -460,8 +488,10 @@ fn like_storage(definition: &TableDefinition, given: &ast::Storage) -> Result<as
 /// What SAMPLE BY says, checked.
 ///
 /// # Errors
-/// `BAD_ARGUMENTS` where it is no part of the primary key, `ILLEGAL_TYPE_OF_COLUMN_FOR_FILTER` for another type.
+/// `BAD_ARGUMENTS` where it is no part of the primary key, `ILLEGAL_TYPE_OF_COLUMN_FOR_FILTER` for another type,
+/// `DATA_TYPE_CANNOT_BE_USED_IN_KEY`.
 fn sampling_key(key: KeyExpression, primary_key: &[KeyExpression]) -> Result<KeyExpression> {
+    key.check_comparable()?;
     if !primary_key.iter().any(|part| part.expression.same(&key.expression)) {
         let message = "Sampling expression must be present in the primary key";
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
@@ -765,6 +795,11 @@ fn arguments(engine: &ast::Function, context: &PlannerContext<'_>) -> Result<Vec
                 Some(literal) => return typed_literal(literal).map(|(value, _)| value),
                 None => sql,
             },
+            // Which columns are summed is told by their names.
+            "SummingMergeTree" if argument.as_function().is_some_and(|call| call.name == "array") => {
+                let message = format!("{sql} is not an identifier");
+                return Err(Error::new(ErrorCode::UNEXPECTED_AST_STRUCTURE, message));
+            }
             engine if engine.ends_with("MergeTree") => sql,
             _ => match &argument.kind {
                 ast::ExpressionKind::Identifier(_) => Value::string(name(argument).unwrap_or_default()).to_string(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_sql::ast;
-use squall_types::Value;
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use crate::analyzer::text;
 use crate::catalog::ColumnDescription;
@@ -112,6 +112,11 @@ impl TableDefinition {
         !self.ttl.is_empty() || self.columns.iter().any(|column| column.ttl.is_some())
     }
 
+    /// Whether the keys were given as the engine's arguments, as in `MergeTree(date, key, 8192)`.
+    pub fn has_old_syntax(&self) -> bool {
+        &*self.engine == "MergeTree" && !self.engine_arguments.is_empty()
+    }
+
     /// The table function whose rows the table has.
     pub fn table_function(&self) -> Option<&str> {
         let text = self.engine_arguments.first().and_then(Value::as_str)?;
@@ -196,4 +201,20 @@ pub struct KeyExpression {
     pub sql: Arc<str>,
     /// The same over the table's columns by position.
     pub expression: Expression,
+}
+
+impl KeyExpression {
+    /// # Errors
+    /// `DATA_TYPE_CANNOT_BE_USED_IN_KEY` for states, which have no order.
+    pub fn check_comparable(&self) -> Result<()> {
+        let data_type = self.expression.data_type();
+        if !matches!(data_type.inner(), DataType::AggregateFunction(_)) {
+            return Ok(());
+        }
+        let message = format!(
+            "Column `{}` with type {data_type} is not allowed in key expression, it's not comparable",
+            self.sql
+        );
+        Err(Error::new(ErrorCode::DATA_TYPE_CANNOT_BE_USED_IN_KEY, message))
+    }
 }

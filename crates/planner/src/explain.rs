@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use squall_sql::ast::ExplainKind;
-use squall_types::{CastOptions, DataType, Error, Result, Schema, Value, cast_value};
+use squall_types::{CastOptions, Column, DataType, Error, Result, Schema, Value, cast_value};
 
 use crate::analyzer::append_constant;
 use crate::expression::Expression;
@@ -86,6 +86,10 @@ fn name(plan: &Plan) -> String {
         Plan::LateColumns(late) => format!("LazilyReadFromMergeTree ({}.{})", late.table.database(), late.table.name()),
         Plan::Values { schema, blocks } if schema.is_empty() && !blocks.is_empty() => "ReadFromSystemOne".to_owned(),
         Plan::Values { blocks, .. } if blocks.is_empty() => "ReadNothing".to_owned(),
+        // Constants are what a SELECT without FROM makes of the row of `system.one`.
+        Plan::Values { blocks, .. } if matches!(&blocks[..], [one] if one.columns().iter().all(Column::is_constant)) => {
+            "ReadFromSystemOne".to_owned()
+        }
         Plan::Values { .. } => "ReadFromPreparedSource".to_owned(),
         Plan::Filter { .. } => "Filter".to_owned(),
         Plan::Project { .. } => "Expression".to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_sql::ast;
-use squall_types::{Error, ErrorCode, Result, Schema};
+use squall_types::{DataType, Error, ErrorCode, Result, Schema};
 
 use crate::analyzer::{Analyzer, Definitions};
 use crate::catalog::{ColumnDescription, DefaultKind, TableMetadata};
@@ -118,21 +118,43 @@ pub fn plan_insert(
     }
     let mut expressions = Vec::with_capacity(columns.len());
     let mut fields = Vec::with_capacity(columns.len());
+    let (constraints, nested) = (table.constraints(), nested_structures(columns));
     for (position, column) in columns.iter().enumerate() {
-        if matches!(kind(column), Some(DefaultKind::Alias | DefaultKind::Ephemeral)) {
+        if !is_stored(column) {
             continue;
         }
-        expressions.push(match table.constraints() {
-            // The first column that is stored stands for the row.
-            constraints if expressions.is_empty() && !constraints.is_empty() => {
-                let name = format!("{}.{}", table.database(), table.name());
-                definitions.checked(position, &name, constraints)?
-            }
-            _ => definitions.expression(position)?,
+        // The first column that is stored stands for the row.
+        let is_checked = expressions.is_empty() && !(constraints.is_empty() && nested.is_empty());
+        expressions.push(if is_checked {
+            let name = format!("{}.{}", table.database(), table.name());
+            definitions.checked(position, &name, constraints, &nested)?
+        } else {
+            definitions.expression(position)?
         });
         fields.push((column.name.clone(), column.data_type.clone()));
     }
     Ok(InsertPlan { expressions, schema: Arc::new(Schema { fields }) })
+}
+
+fn is_stored(column: &ColumnDescription) -> bool {
+    !matches!(kind(column), Some(DefaultKind::Alias | DefaultKind::Ephemeral))
+}
+
+/// The stored arrays of each nested structure that has several.
+fn nested_structures(columns: &[ColumnDescription]) -> Vec<Vec<usize>> {
+    let is_array = |column: &ColumnDescription| is_stored(column) && matches!(column.data_type, DataType::Array(_));
+    let mut structures: Vec<Vec<usize>> = Vec::new();
+    for (position, column) in columns.iter().enumerate().filter(|(_, column)| is_array(column)) {
+        let is_own = |structure: &&mut Vec<usize>| {
+            structure.first().and_then(|first| columns.get(*first)).is_some_and(|first| first.is_nested_with(column))
+        };
+        match structures.iter_mut().find(is_own) {
+            Some(structure) => structure.push(position),
+            None => structures.push(vec![position]),
+        }
+    }
+    structures.retain(|structure| structure.len() > 1);
+    structures
 }
 
 /// The defaults of some of the columns that are sent, for rows in which they were left out: each by its place among the sent columns, over

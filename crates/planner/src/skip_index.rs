@@ -176,8 +176,8 @@ impl SkipIndexKind {
                 }
             }
         }
-        if matches!(self, Self::Text { .. } | Self::Words { .. }) && expressions.len() > 1 {
-            return Err(incorrect("An index of words must be created on a single column"));
+        if matches!(self, Self::Text { .. }) && expressions.len() > 1 {
+            return Err(incorrect("Text index must be created on a single column"));
         }
         Ok(())
     }

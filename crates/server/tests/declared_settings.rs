@@ -85,7 +85,7 @@ fn values_that_nothing_carries_out_are_refused() {
         settings.set(setting.name, setting.default).unwrap();
     }
     for (name, value) in
-        [("totals_mode", "nonsense"), ("date_time_output_format", "iso"), ("group_by_overflow_mode", "some")]
+        [("dialect", "prql"), ("default_table_engine", "SharedMergeTree"), ("output_format_pretty_color", "1")]
     {
         let error = settings.set(name, value).unwrap_err();
         assert_eq!(error.code, squall_types::ErrorCode::SUPPORT_IS_DISABLED, "{error}");

@@ -40,7 +40,7 @@ pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
     AddedRows, BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, FrozenPart, NamedView,
     NoteChange, PartBackup, PartCommand, Placement, RefreshableView, RestoreOptions, Rewrite, RewriteOf,
-    StorageOptions, TableBackup, TableDescription, TableToRestore, TableWhereabouts,
+    StorageOptions, TableBackup, TableDescription, TableToRestore, TableWhereabouts, takes_setting,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::{ExternalTable, TEMPORARY_DATABASE};

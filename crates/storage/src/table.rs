@@ -209,7 +209,9 @@ pub struct PartInfo {
     pub rows: u64,
     /// The file's size.
     pub bytes_on_disk: u64,
-    /// Granules.
+    /// What ClickHouse calls a part of so many rows and bytes under the table's settings: `Compact` or `Wide`. Every part is one file here.
+    pub part_type: &'static str,
+    /// Where granules begin, and where the last one ends unless all have one size.
     pub marks: u64,
     /// What its primary index takes in memory.
     pub primary_key_bytes: u64,
@@ -238,7 +240,9 @@ pub struct ProjectionPart {
     pub parent: Arc<str>,
     /// Its rows.
     pub rows: u64,
-    /// Granules.
+    /// `Compact` or `Wide`, as of parts.
+    pub part_type: &'static str,
+    /// Its marks, as of parts.
     pub marks: u64,
     /// What it takes of the part's file.
     pub bytes_on_disk: u64,

@@ -62,3 +62,4 @@ SELECT windowFunnel(100)(t, a = 1, b = 1), windowFunnel(100, 'strict_increase')(
 SELECT histogram(5)(number - 10), histogram(3)(number) FROM numbers(20);
 SELECT histogram(2)(x) FROM values('x Float64', nan);
 SELECT sum(grouping(number)) FROM numbers(3) GROUP BY ROLLUP(number);
+SELECT sum(v), sumCount(v), sumIf(v, 1) FROM (SELECT arrayJoin([9007199254740992., 1., 1.]) AS v ORDER BY v);

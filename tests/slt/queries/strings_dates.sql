@@ -22,3 +22,10 @@ SELECT toRelativeDayNum(toDate('2024-01-01')), makeDate(2024, 2, 29), toLastDayO
 SELECT sum(length(toString(number))), max(concat('n', toString(number))) FROM numbers(1000);
 SELECT count() FROM numbers(1000) WHERE toString(number) LIKE '%99%';
 SELECT formatReadableSize(1536), formatReadableQuantity(1234567), formatReadableTimeDelta(3661);
+SELECT parseDateTimeBestEffort('2021-05-06,07:08:09', 'UTC'), parseDateTimeBestEffort('May 6, 2021 07:08', 'UTC'), parseDateTimeBestEffort('07:08:09, 6 May 2021', 'UTC'), parseDateTimeBestEffort('Thu, 06 May 2021 07:08:09', 'UTC'), parseDateTimeBestEffort('2021-05-06T 07:08', 'UTC');
+SELECT parseDateTimeBestEffort('2021-05-06,,07:08:09', 'UTC');
+SELECT parseDateTimeBestEffort('2021-05-06, ', 'UTC');
+SELECT parseDateTimeBestEffort('2021-05-06 07:08:09;', 'UTC');
+SELECT parseDateTimeBestEffort('1620284889 ', 'UTC');
+SELECT parseDateTimeBestEffortOrNull('2021-05-06 07:08:09 5', 'UTC'), parseDateTimeBestEffortOrZero('2021-05-06_07:08', 'UTC'), parseDateTime64BestEffortOrNull('1620284889123456 ', 3, 'UTC');
+SELECT CAST(toDateTime64('1955-05-05 10:11:12.75', 2, 'UTC'), 'Time64(2)'), CAST(toDateTime64('1955-05-05 10:11:12.75', 2, 'UTC'), 'Time');

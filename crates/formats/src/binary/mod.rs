@@ -7,6 +7,7 @@ pub(super) mod bson;
 pub(super) mod msg_pack;
 pub(crate) mod npy;
 pub(super) mod odbc_driver;
+pub(super) mod raw_blob;
 pub(super) mod row_binary;
 pub(super) mod states;
 pub(super) mod uuid;

@@ -25,7 +25,7 @@ const NAME_BYTES_MAX: u64 = 1 << 20;
 
 impl Cells<'_> {
     /// Appends a row's value in binary.
-    fn write_binary(&self, row: usize, out: &mut Vec<u8>) {
+    pub(super) fn write_binary(&self, row: usize, out: &mut Vec<u8>) {
         macro_rules! number {
             ($values:expr) => {
                 out.extend_from_slice(&$values[row].to_le_bytes())

@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 pub(crate) enum Mixing {
     /// In JSON a string column takes anything as its own text, and truths are numbers.
     Json,
-    /// Of the items of one array in JSON strings mix with dates alone.
+    /// Of the items of one array in JSON strings mix with dates and truths alone.
     JsonItems,
     /// In CSV and TSV every field is a string, if it is nothing else.
     Text,
@@ -182,7 +182,7 @@ fn join(left: Kind, right: Kind, mixing: Mixing) -> Option<Kind> {
         }
         (left, right) if left == right => left,
         (String, _) | (_, String) if mixing == Mixing::Json => String,
-        (String, Date | DateTime | DateTime64) | (Date | DateTime | DateTime64, String)
+        (String, Date | DateTime | DateTime64 | Bool) | (Date | DateTime | DateTime64 | Bool, String)
             if mixing == Mixing::JsonItems =>
         {
             String

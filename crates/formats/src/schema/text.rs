@@ -1,7 +1,7 @@
 //! What kind of value a field of text is: numbers, truths, dates, and arrays, tuples and maps as literals.
 
 use squall_types::calendar::TimeZone;
-use squall_types::text::{read_date, read_date_time, read_float64, read_quoted};
+use squall_types::text::{GuessedMoment, MomentGuess, read_float64, read_quoted};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::guess::{Guess, Kind, Mixing};
@@ -15,8 +15,7 @@ pub(super) const DEPTH_MAX: usize = 100;
 pub(crate) struct GuessOptions {
     pub integers: bool,
     pub exponent_floats: bool,
-    dates: bool,
-    datetimes: bool,
+    moments: MomentGuess,
     /// Whether numbers in quotes are numbers, in CSV and in JSON.
     csv_numbers_in_strings: bool,
     pub json_numbers_in_strings: bool,
@@ -35,8 +34,11 @@ impl GuessOptions {
         Self {
             integers: settings.input_format_try_infer_integers,
             exponent_floats: settings.input_format_try_infer_exponent_floats,
-            dates: settings.input_format_try_infer_dates,
-            datetimes: settings.input_format_try_infer_datetimes,
+            moments: MomentGuess {
+                dates: settings.input_format_try_infer_dates,
+                datetimes: settings.input_format_try_infer_datetimes,
+                any_form: settings.date_time_input_format == "best_effort",
+            },
             csv_numbers_in_strings: settings.input_format_csv_try_infer_numbers_from_strings,
             json_numbers_in_strings: settings.input_format_json_try_infer_numbers_from_strings,
             // A number in quotes may be one string of many.
@@ -113,43 +115,12 @@ impl GuessOptions {
 
     /// The kind of a date, or a date and time, that the whole text is.
     pub fn moment(&self, text: &[u8]) -> Option<Kind> {
-        let date = text.get(..10)?;
-        let is_digit = |at: usize| date.get(at).is_some_and(u8::is_ascii_digit);
-        let is_date = [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(is_digit)
-            && date.get(4) == Some(&b'-')
-            && date.get(7) == Some(&b'-')
-            && is_day(date);
-        if !is_date {
-            return None;
-        }
-        if text.len() == 10 {
-            let (days, read) = read_date(text).ok()?;
-            return match (0..=i32::from(u16::MAX)).contains(&days) {
-                true => (self.dates && read == 10).then_some(Kind::Date),
-                // As in ClickHouse, what Date does not hold is a moment.
-                false => self.datetimes.then_some(Kind::DateTime64),
-            };
-        }
-        if !self.datetimes || !matches!(text.get(10), Some(b' ' | b'T')) || text.len() < 19 {
-            return None;
-        }
-        let (moment, read) = read_date_time(text, &mut self.time_zone.cursor()).ok()?;
-        if read != text.len() {
-            return None;
-        }
-        let is_whole = !text.get(19..).unwrap_or_default().contains(&b'.');
-        Some(if is_whole && u32::try_from(moment.seconds).is_ok() { Kind::DateTime } else { Kind::DateTime64 })
+        self.moments.of(text, &mut self.time_zone.cursor()).map(|moment| match moment {
+            GuessedMoment::Date => Kind::Date,
+            GuessedMoment::DateTime => Kind::DateTime,
+            GuessedMoment::DateTime64 => Kind::DateTime64,
+        })
     }
-}
-
-/// Whether `YYYY-MM-DD` is a day that there is.
-fn is_day(date: &[u8]) -> bool {
-    let number = |range: std::ops::Range<usize>| {
-        date.get(range).unwrap_or_default().iter().fold(0u32, |number, digit| number * 10 + u32::from(digit - b'0'))
-    };
-    let (year, month, day) = (number(0..4), number(5..7), number(8..10));
-    (1..=12).contains(&month)
-        && (1..=squall_types::calendar::days_of_month(i32::try_from(year).unwrap_or_default(), month)).contains(&day)
 }
 
 /// Reads SQL literals.
@@ -297,6 +268,15 @@ mod tests {
             ("-inf", "Float64"),
             ("nano", "String"),
             ("1900-01-01", "DateTime64(9)"),
+            ("2024/2/9", "Date"),
+            ("2024.02.09", "String"),
+            ("9/2/2024", "DateTime"),
+            ("2/29/2024 10:00", "DateTime"),
+            ("29 Feb 2024 10:00:00.5 +0100", "DateTime64(9)"),
+            ("29.2.2024", "String"),
+            ("20240229T100000", "String"),
+            ("29 Feb", "String"),
+            ("10:00:00", "String"),
             (".", "String"),
         ] {
             let guess = options.field(text.as_bytes());

@@ -1,4 +1,4 @@
-//! TabSeparated and its kin: TabSeparatedRaw and LineAsString, TSKV, RawBLOB; and Null, which writes nothing.
+//! TabSeparated and its kin: TabSeparatedRaw and LineAsString, TSKV; and Null, which writes nothing.
 
 use std::sync::Arc;
 
@@ -144,36 +144,6 @@ impl OutputFormat for TskvOutput {
                 field.write(row, out);
             }
             out.push(b'\n');
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, _: &Statistics, _: &mut Vec<u8>) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// RawBLOB: the bytes of all values, with nothing between them.
-#[derive(Debug)]
-pub(crate) struct RawBlobOutput {
-    fields: Fields,
-}
-
-impl RawBlobOutput {
-    pub fn new(options: &FormatOptions) -> Self {
-        Self { fields: raw_fields(options) }
-    }
-}
-
-impl OutputFormat for RawBlobOutput {
-    fn content_type(&self) -> &'static str {
-        PLAIN_CONTENT_TYPE
-    }
-
-    fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
-        let mut fields = self.fields.of(block)?;
-        for row in 0..block.rows() {
-            fields.iter_mut().for_each(|field| field.write(row, out));
         }
         Ok(())
     }
@@ -508,26 +478,5 @@ impl RowReader for LineReader {
 
     fn skip_row(&mut self, input: &mut Cursor<'_>) -> Result<(), Stop> {
         skip_line(input)
-    }
-}
-
-/// Reads RawBLOB: all of the input is one string.
-#[derive(Debug)]
-pub(crate) struct RawBlobReader;
-
-impl RowReader for RawBlobReader {
-    type Column = ValueReader;
-
-    fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<bool, Stop> {
-        if !input.is_last() {
-            return Err(Stop::Incomplete);
-        }
-        rows.column(0)?.read_whole(input.rest())?;
-        input.advance(input.rest().len());
-        Ok(true)
-    }
-
-    fn skip_row(&mut self, _: &mut Cursor<'_>) -> Result<(), Stop> {
-        Ok(())
     }
 }

@@ -26,6 +26,7 @@ pub(crate) struct Function {
     properties: Properties,
     looks_up: bool,
     stands_alone: bool,
+    shows_names: bool,
 }
 
 impl Function {
@@ -40,7 +41,16 @@ impl Function {
             halves: false,
         };
         let properties = Properties::UNKNOWN;
-        Self { name, resolve, defaults, keeps_low_cardinality: true, properties, looks_up: false, stands_alone: false }
+        Self {
+            name,
+            resolve,
+            defaults,
+            keeps_low_cardinality: true,
+            properties,
+            looks_up: false,
+            stands_alone: false,
+            shows_names: false,
+        }
     }
 
     /// The function has a result for all values of the types that it takes.
@@ -109,6 +119,12 @@ impl Function {
         self
     }
 
+    /// The names of its arguments come as a constant beside its first one.
+    pub const fn showing_names(mut self) -> Self {
+        self.shows_names = true;
+        self
+    }
+
     /// The function sees NULLs itself.
     pub const fn with_nulls(mut self) -> Self {
         self.defaults.nulls = false;
@@ -171,6 +187,10 @@ impl ScalarFunction for Function {
 
     fn stands_alone(&self) -> bool {
         self.stands_alone
+    }
+
+    fn shows_names(&self) -> bool {
+        self.shows_names
     }
 
     fn keeps_low_cardinality(&self) -> bool {

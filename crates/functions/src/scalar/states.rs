@@ -211,6 +211,15 @@ pub(super) fn bind_multiply(call: &Call<'_>) -> Result<Option<Arc<dyn BoundFunct
         _ => return Ok(None),
     };
     let DataType::AggregateFunction(state) = call.type_of(at) else { return Ok(None) };
+    if call.constant(1 - at).is_none() {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!(
+                "Illegal column {} of argument of aggregation state multiply. Should be integer constant",
+                call.type_of(1 - at)
+            ),
+        ));
+    }
     let (function, result) = (of_states(state)?, call.type_of(at).clone());
     let bound = call.bind(result.clone(), move |arguments, rows| {
         let column = argument(arguments, at)?.materialize()?;

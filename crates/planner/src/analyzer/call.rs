@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use squall_functions::{
     Argument, HigherOrderFunction, aggregate_exists, aggregate_name_parts, canonical_name, check_aggregate_allowed,
-    higher_order, looks_up, resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
+    higher_order, looks_up, resolve_aggregate, resolve_scalar, scalar_exists, shows_names, unknown_function,
 };
 use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
 use squall_types::settings::SettingType;
@@ -42,6 +42,7 @@ impl Scope<'_> {
             "arrayJoin" => return self.array_join(call),
             "caseWithExpression" => return self.case_with_expression(call),
             "getSetting" => return self.get_setting(call),
+            name if shows_names(name) && call.parameters.is_none() => return self.call_with_names(call),
             "grouping" | "GROUPING" => return self.grouping_call(call),
             "untuple" => return Err(Error::not_implemented("Function untuple in this place")),
             _ => {}
@@ -63,7 +64,7 @@ impl Scope<'_> {
                 return Err(self.in_scope(Error::new(ErrorCode::SYNTAX_ERROR, message)));
             }
             let arguments = match looks_up(&call.name) {
-                true => self.lookup_arguments(&call.arguments)?,
+                true => self.lookup_arguments(&call.name, &call.arguments)?,
                 false => self.arguments(&call.arguments)?,
             };
             return self.scalar(&call.name, arguments);
@@ -79,7 +80,37 @@ impl Scope<'_> {
             return self.with_own_aliases(|scope| scope.resolve_argument(&body));
         }
         self.check_no_window_function(&call.name)?;
-        Err(self.in_scope(unknown_function(&call.name)))
+        let of_lambda = call.name.split_once('.').and_then(|(first, _)| self.lambda(first));
+        Err(self.in_scope(match of_lambda {
+            Some(_) => {
+                let message = format!("Compound identifier '{}' cannot be resolved as function", call.name);
+                Error::new(ErrorCode::UNKNOWN_IDENTIFIER, message)
+            }
+            None => unknown_function(&call.name),
+        }))
+    }
+
+    /// The node of a function that shows its arguments' names: they stand beside the first argument, which is no value itself.
+    fn call_with_names(&mut self, call: &ast::Function) -> Result<NodeId> {
+        let (mut nodes, mut names) = (Vec::new(), Vec::new());
+        for argument in &call.arguments {
+            if let ExpressionKind::Matcher(matcher) = &argument.kind {
+                for (node, name) in self.expand(matcher)? {
+                    nodes.push(node);
+                    names.push(Value::string(name));
+                }
+            } else {
+                nodes.push(self.resolve_argument(argument)?);
+                names.push(Value::string(self.name(argument)?));
+            }
+        }
+        let first = nodes.first().map(|first| self.describe(*first));
+        if let (Some(Argument { data_type, constant: Some(constant) }), [_, names @ ..]) = (first, &names[..]) {
+            let named = Value::Tuple([constant, Value::Array(names.into())].into());
+            let named_type = DataType::tuple([data_type, DataType::array(DataType::String)]);
+            nodes[0] = self.graph.constant(named, named_type);
+        }
+        self.scalar(&call.name, nodes)
     }
 
     /// The nodes of arguments; an asterisk stands for all its columns.
@@ -103,9 +134,18 @@ impl Scope<'_> {
     }
 
     /// The same of a function that finds rows by key, whose first argument may be the bare name of what it looks in.
-    fn lookup_arguments(&mut self, arguments: &[ast::Expression]) -> Result<Vec<NodeId>> {
+    fn lookup_arguments(&mut self, function: &str, arguments: &[ast::Expression]) -> Result<Vec<NodeId>> {
         let Some((first, others)) = arguments.split_first() else { return Ok(Vec::new()) };
         let (name, data_type) = match &first.kind {
+            ExpressionKind::Identifier(parts) if parts.len() > 2 => {
+                let actual = super::text::expression(first);
+                return Err(self.in_scope(Error::new(
+                    ErrorCode::INVALID_IDENTIFIER,
+                    format!(
+                        "Expected {function} function first argument identifier to contain 1 or 2 parts. Actual '{actual}'"
+                    ),
+                )));
+            }
             ExpressionKind::Identifier(_) => self.constant_argument(first)?,
             _ => return self.arguments(arguments),
         };
@@ -309,12 +349,12 @@ impl Scope<'_> {
 
     /// The error for an aggregate or an `arrayJoin` of a lambda's argument.
     fn not_in_lambda(&mut self, node: NodeId) -> Error {
-        let what = if self.graph.node(node).has_aggregate {
-            format!("Aggregate function {}", self.aggregate_text(node))
+        let (code, what) = if self.graph.node(node).has_aggregate {
+            (ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK, format!("Aggregate function {}", self.aggregate_text(node)))
         } else {
-            "Expression in arrayJoin".to_owned()
+            (ErrorCode::BAD_ARGUMENTS, "Expression in arrayJoin".to_owned())
         };
-        self.in_scope(Error::new(ErrorCode::BAD_ARGUMENTS, format!("{what} cannot depend on lambda argument")))
+        self.in_scope(Error::new(code, format!("{what} cannot depend on lambda argument")))
     }
 
     /// What is known of a node as an argument.

@@ -80,12 +80,28 @@ impl<'q> Definitions<'q> {
         self.lower(node)
     }
 
-    /// The expression of a column that also checks whether the row meets these constraints of its table.
+    /// The expression of a column that also checks whether the row meets these constraints of its table, and whether the arrays of each
+    /// of these nested structures have one length.
     ///
     /// # Errors
     /// Those of the constraints' expressions.
-    pub fn checked(&mut self, position: usize, table: &str, constraints: &[Constraint]) -> Result<Expression> {
+    pub fn checked(
+        &mut self,
+        position: usize,
+        table: &str,
+        constraints: &[Constraint],
+        nested: &[Vec<usize>],
+    ) -> Result<Expression> {
         let mut node = self.node(position)?;
+        for positions in nested {
+            let always = self.scope.graph.constant(Value::UInt64(1), DataType::UInt8);
+            let mut arguments = vec![always];
+            for position in positions {
+                arguments.push(self.node(*position)?);
+            }
+            let check = self.scope.scalar("validateNestedArraySizes", arguments)?;
+            node = self.scope.scalar("if", vec![check, node, node])?;
+        }
         for constraint in constraints.iter().filter(|constraint| !constraint.is_assumed) {
             let expression = text::parse_expression(&constraint.sql)?;
             let condition = self.resolve_over_columns(&expression, None)?;

@@ -148,7 +148,7 @@ impl<'q> Scope<'q> {
         let mut scope = Self::without_select(analyzer, outer);
         scope.select = Some(select);
         scope.add_with(&select.with, select.recursive)?;
-        for expression in expressions(select) {
+        for expression in expressions(select).chain(table_function_arguments(select)) {
             scope.add_aliases(expression)?;
         }
         for window in &select.windows {
@@ -450,6 +450,21 @@ fn expressions(select: &ast::Select) -> impl Iterator<Item = &ast::Expression> {
     let limit_by = select.limit_by.iter().flat_map(|limit| &limit.by);
     let clauses = [&select.prewhere, &select.filter, &select.having, &select.qualify];
     select.projection.iter().chain(clauses.into_iter().flatten()).chain(group_by).chain(order_by).chain(limit_by)
+}
+
+/// The arguments of the table functions of FROM, whose aliases mean the same constants in the other clauses.
+fn table_function_arguments(select: &ast::Select) -> impl Iterator<Item = &ast::Expression> {
+    fn joined(step: &ast::FromStep) -> Option<&ast::TableExpression> {
+        match step {
+            ast::FromStep::Join(join) => Some(&join.table),
+            ast::FromStep::ArrayJoin(_) => None,
+        }
+    }
+    let tables = select.from.iter().flat_map(|from| from.table.iter().chain(from.steps.iter().filter_map(joined)));
+    tables.flat_map(|table| match &table.source {
+        ast::TableSource::Function(function) => &function.arguments[..],
+        ast::TableSource::Table(_) | ast::TableSource::Subquery(_) => &[],
+    })
 }
 
 impl Outer for Scope<'_> {

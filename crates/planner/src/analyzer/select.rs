@@ -90,6 +90,27 @@ impl Analyzer<'_> {
 }
 
 impl Scope<'_> {
+    /// # Errors
+    /// `ILLEGAL_PREWHERE` where what is read has no columns that could be read before others.
+    fn check_prewhere(&self, select: &ast::Select) -> Result<()> {
+        let first = select.from.as_ref().and_then(|from| from.table.as_ref());
+        let refused = match (first.map(|table| &table.source), self.source.as_table()) {
+            (None, _) => "Storage SystemOne does not support PREWHERE".to_owned(),
+            (Some(ast::TableSource::Subquery(_)), _) => {
+                "Expected column source of PREWHERE to be table or table function".to_owned()
+            }
+            (Some(_), Some(table)) => {
+                let engine = table.engine();
+                if engine.ends_with("MergeTree") || matches!(engine, "Merge" | "Buffer" | "MaterializedView" | "File") {
+                    return Ok(());
+                }
+                format!("Storage {engine} (table {}.{}) does not support PREWHERE", table.database(), table.name())
+            }
+            (Some(_), None) => return Ok(()),
+        };
+        Err(self.in_scope(Error::new(ErrorCode::ILLEGAL_PREWHERE, refused)))
+    }
+
     fn clauses(&mut self, select: &ast::Select) -> Result<Clauses> {
         let mut items = self.items(&select.projection)?;
         if items.is_empty() {
@@ -101,6 +122,9 @@ impl Scope<'_> {
         let mut filters = Vec::new();
         for (filter, clause) in [(&select.prewhere, "PREWHERE"), (&select.filter, "WHERE")] {
             let Some(filter) = filter else { continue };
+            if clause == "PREWHERE" {
+                self.check_prewhere(select)?;
+            }
             let node = self.resolve(filter)?;
             if clause == "PREWHERE" && self.graph.node(node).has_array_join {
                 let name = self.name(filter)?;

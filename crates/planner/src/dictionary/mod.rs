@@ -11,7 +11,7 @@ use squall_sql::ast::{self, CreateMode, KeyValue, KeyValueValue, Statement};
 use squall_sql::{ParserLimits, format, format_data_type, format_one_line, parse};
 use squall_types::{DataType, Error, ErrorCode, Result, Value, default_value};
 
-use crate::bind::bind_expression;
+use crate::bind::{bind_expression, bind_parsed};
 use crate::catalog::ColumnDescription;
 pub use layout::{DictionaryLayout, LayoutParameters};
 pub use source::{DictionarySource, OutsidePlace, OutsideSource, QuerySource, UpdateField};
@@ -95,6 +95,7 @@ fn plan(
     origin: Option<Arc<str>>,
     functions: &FunctionContext,
 ) -> Result<DictionaryDefinition> {
+    let create = &with_constants(create.clone(), functions)?;
     let Some(definition) = &create.definition else {
         return Err(Error::not_implemented("ATTACH DICTIONARY without a definition"));
     };
@@ -163,6 +164,26 @@ fn plan(
         comment: create.comment.as_deref().unwrap_or_default().into(),
         origin,
     })
+}
+
+/// The statement with the values of the source's calls in their place: `db currentDatabase()` means the database of whoever makes the
+/// dictionary.
+fn with_constants(mut create: ast::CreateDictionary, functions: &FunctionContext) -> Result<ast::CreateDictionary> {
+    let source = create.definition.as_mut().and_then(|definition| definition.source.as_mut());
+    for pair in source.into_iter().flat_map(|source| &mut source.pairs) {
+        let KeyValueValue::Function(call) = &pair.value else { continue };
+        let call = ast::Expression::new(ast::ExpressionKind::Function(Box::new(call.clone())), ast::Span::default());
+        let bound = bind_parsed(&call, &[], functions)?;
+        let Some(value) = bound.constant() else {
+            return Err(incorrect(format!("The value of '{}' must be a constant", pair.key)));
+        };
+        let literal = match value.as_u64() {
+            Some(number) => ast::Literal::UInt64(number),
+            None => ast::Literal::String(value.as_bytes().map_or_else(|| value.to_string().into(), <[u8]>::to_vec)),
+        };
+        pair.value = KeyValueValue::Expression(ast::Expression::literal(literal));
+    }
+    Ok(create)
 }
 
 /// The definition of a dictionary from the text that was kept of it.

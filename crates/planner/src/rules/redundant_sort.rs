@@ -3,7 +3,8 @@
 
 use squall_functions::ignores_order;
 
-use crate::plan::{Aggregate, JoinStrictness, Plan};
+use crate::expression::Expression;
+use crate::plan::{Aggregate, AggregateCall, JoinStrictness, Plan};
 
 pub(super) fn apply(plan: &mut Plan) {
     remove(plan, true);
@@ -26,8 +27,7 @@ fn remove(plan: &mut Plan, order_matters: bool) {
         Plan::Scan(_) | Plan::Values { .. } | Plan::CommonRows(_) => {}
         Plan::Sort { input, .. } => remove(input, false),
         Plan::Aggregate(Aggregate { input, aggregates, .. }) => {
-            let is_orderless = aggregates.iter().all(|call| ignores_order(call.function_name()));
-            remove(input, !is_orderless);
+            remove(input, !aggregates.iter().all(ignores_order_of_rows));
         }
         // A window's rows must come in its order.
         Plan::Window(window) => remove(&mut window.input, true),
@@ -47,4 +47,13 @@ fn remove(plan: &mut Plan, order_matters: bool) {
             remove(&mut join.right, order_matters);
         }
     }
+}
+
+/// Whether the aggregate's result is the same in any order of rows, to the last bit where it adds floats.
+fn ignores_order_of_rows(call: &AggregateCall) -> bool {
+    let name = call.function_name();
+    let is_float = |argument: &Expression| argument.data_type().inner().is_float();
+    // As in ClickHouse, whoever sorts the floats of a sum wants them added in this order. An average need not be exact.
+    let adds_floats = name.starts_with("sum") && call.arguments.first().is_some_and(is_float);
+    ignores_order(name) && !adds_floats
 }

@@ -186,7 +186,10 @@ impl Query {
         {
             (scope, parsed, is_acting) = (Some(acting), within, true);
         }
-        let of_statement = parsed.statement.own_settings();
+        let mut of_statement = parsed.statement.own_settings();
+        if let Statement::CreateTable(create) = &*parsed.statement {
+            of_statement.extend(definition::create::settings_of_query(create, scope.as_ref().unwrap_or(session)));
+        }
         if !of_statement.is_empty() {
             let scope = scope.get_or_insert_with(|| session.clone());
             for setting in of_statement {

@@ -32,7 +32,7 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .column("partition", "String", |row: &Part| text(&row.part.partition))
         .column("name", "String", |row| text(&row.part.name))
         .constant("uuid", "UUID", uuid(uuid::Uuid::nil()))
-        .constant("part_type", "String", text("Wide"))
+        .column("part_type", "String", |row| text(row.part.part_type))
         .constant("part_storage_type", "String", text("Full"))
         .constant("active", "UInt8", flag(true))
         .column("marks", "UInt64", |row| number(row.part.marks))

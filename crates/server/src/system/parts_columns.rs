@@ -43,7 +43,7 @@ pub(super) fn parts_columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Ta
     let table = SystemTable::new("parts_columns", gather)
         .column("partition", "String", |row: &Row| text(&row.part.partition))
         .column("name", "String", |row| text(&row.part.name))
-        .constant("part_type", "String", text("Wide"))
+        .column("part_type", "String", |row| text(row.part.part_type))
         .constant("active", "UInt8", flag(true))
         .column("marks", "UInt64", |row| number(row.part.marks))
         .column("rows", "UInt64", |row| number(row.part.rows))

@@ -81,6 +81,7 @@ mod tests {
             partition: "".into(),
             rows,
             bytes_on_disk: 100,
+            part_type: "Compact",
             marks: 1,
             primary_key_bytes: 0,
             path: Default::default(),

@@ -1,6 +1,6 @@
 //! What statements of several kinds have in common: output clauses, and the settings that they name for themselves.
 
-use super::{InsertSource, IntoOutfile, Output, Query, Setting, Statement};
+use super::{CreateSource, InsertSource, IntoOutfile, Output, Query, Setting, Statement};
 
 impl Statement {
     /// The output clauses.
@@ -60,6 +60,10 @@ impl Statement {
                 _ => Vec::new(),
             },
             Self::ExecuteAs(execute) => execute.statement.as_deref().map(Self::own_settings).unwrap_or_default(),
+            Self::CreateTable(create) => match &create.source {
+                Some(CreateSource::Query(query)) => of_query(query).collect(),
+                _ => Vec::new(),
+            },
             // Whoever makes a view must be allowed its settings, and its columns have the types that these give them.
             Self::CreateView(create) => create.query.iter().flat_map(|query| of_query(query)).collect(),
             Self::Delete(delete) => delete.settings.iter().collect(),

@@ -1029,7 +1029,10 @@ impl Parser<'_> {
         let interval = match text {
             Some(interval) => interval,
             None => {
-                let amount = self.operators(ADDITION)?;
+                let mut amount = self.operators(ADDITION)?;
+                if self.keyword(K::AS) {
+                    amount.alias = Some(Box::new(self.identifier()?));
+                }
                 let Some(unit) = self.interval_unit() else { return self.fail("interval unit") };
                 let span = self.span_from(start);
                 call(&format!("toInterval{}", unit.name()), vec![amount], span)

@@ -169,13 +169,9 @@ impl Databases {
         let _ddl = self.lock_ddl();
         let state = self.state.load();
         let in_database = database_of(&state, database)?;
-        match in_database.tables.get(name).map(|entry| &entry.engine) {
+        match in_database.tables.get(name) {
             Some(_) if if_not_exists => return Ok(()),
-            Some(Engine::Dictionary(..)) => {
-                let message = format!("Dictionary {database}.{name} already exists");
-                return Err(Error::new(ErrorCode::DICTIONARY_ALREADY_EXISTS, message));
-            }
-            Some(_) => return Err(table_exists(database, name)),
+            Some(entry) => return Err(entry.exists()),
             None => check_new(in_database, database, name)?,
         }
         self.create(TableName::new(database, name), dictionary_table(definition), in_database, None)

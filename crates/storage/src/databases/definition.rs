@@ -7,6 +7,20 @@ use crate::file_table::StoredFile;
 use crate::join_table::JoinDefinition;
 use crate::merge_tree;
 
+/// Whether tables of an engine may keep a setting of this name. What CREATE TABLE names beside is a setting of the query.
+pub fn takes_setting(engine: &str, name: &str) -> bool {
+    match engine {
+        "Memory" => matches!(
+            name,
+            "compress" | "min_bytes_to_keep" | "max_bytes_to_keep" | "min_rows_to_keep" | "max_rows_to_keep"
+        ),
+        "TinyLog" | "Log" | "StripeLog" => matches!(name, "disk" | "storage_policy"),
+        "Null" | "Merge" | "Buffer" => false,
+        kind if kind.ends_with("MergeTree") => merge_tree::MergeTreeSettings::is_known(name),
+        _ => true,
+    }
+}
+
 /// A definition that its engine can have, with what the engine takes by default written out.
 pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> Result<TableDefinition> {
     let engine = definition.engine.clone();

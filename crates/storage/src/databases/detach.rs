@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Databases;
 use super::change::check_dictionary;
-use super::entry::{Database, Entry, database_exists, database_of, find_if, is_made_up, table_exists};
+use super::entry::{Database, Engine, Entry, database_exists, database_of, find_if, is_made_up};
 
 /// A table that is detached, for `system.detached_tables`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -110,10 +110,13 @@ impl Databases {
         if self.state.load().contains_key(name) {
             return if if_not_exists { Ok(()) } else { Err(database_exists(name)) };
         }
-        let Some(database) = self.detached.lock().get(name).cloned() else {
+        let Some(mut database) = self.detached.lock().get(name).cloned() else {
             let message = format!("Database {name} is not detached: there is nothing to attach");
             return Err(Error::new(ErrorCode::UNKNOWN_DATABASE, message));
         };
+        for entry in Arc::make_mut(&mut database).tables.values_mut() {
+            *entry = entry.started_anew()?;
+        }
         self.change(|state| {
             state.insert(name.into(), database);
         });
@@ -126,16 +129,30 @@ impl Databases {
         if self.detached.lock().contains_key(name) { Err(database_exists(name)) } else { Ok(()) }
     }
 
-    /// `ATTACH TABLE` of a table that was detached.
+    /// `ATTACH TABLE` of a table that was detached. Rows that were only in memory are gone.
     ///
     /// # Errors
-    /// `TABLE_ALREADY_EXISTS`; `CANNOT_GET_CREATE_TABLE_QUERY` where no such table is detached.
+    /// `TABLE_ALREADY_EXISTS`; `CANNOT_GET_CREATE_TABLE_QUERY` where no such table is detached; `INCORRECT_QUERY` for a
+    /// dictionary.
     pub fn attach_table(&self, database: &str, table: &str, if_not_exists: bool) -> Result<()> {
+        self.attach_entry(database, table, false, if_not_exists)
+    }
+
+    /// `ATTACH DICTIONARY` of a dictionary that was detached.
+    ///
+    /// # Errors
+    /// Those of [`Self::attach_table`]; `INCORRECT_QUERY` for a table.
+    pub fn attach_dictionary(&self, database: &str, name: &str, if_not_exists: bool) -> Result<()> {
+        self.attach_entry(database, name, true, if_not_exists)
+    }
+
+    fn attach_entry(&self, database: &str, table: &str, is_dictionary: bool, if_not_exists: bool) -> Result<()> {
         let _ddl = self.lock_ddl();
         let state = self.state.load();
         let in_database = database_of(&state, database)?;
-        if in_database.tables.contains_key(table) {
-            return if if_not_exists { Ok(()) } else { Err(table_exists(database, table)) };
+        if let Some(entry) = in_database.tables.get(table) {
+            check_kind(entry, is_dictionary)?;
+            return if if_not_exists { Ok(()) } else { Err(entry.exists()) };
         }
         let Some((entry, is_permanently)) = in_database.detached.get(table).cloned() else {
             return Err(Error::new(
@@ -143,6 +160,8 @@ impl Databases {
                 format!("There is no metadata of table `{table}` in database `{database}`"),
             ));
         };
+        check_kind(&entry, is_dictionary)?;
+        let entry = entry.started_anew()?;
         let publish = || {
             self.change(|state| {
                 if let Some(database) = state.get_mut(database) {
@@ -171,6 +190,16 @@ impl Databases {
         all.sort_unstable_by(|left, right| (&left.database, &left.table).cmp(&(&right.database, &right.table)));
         all
     }
+}
+
+/// `INCORRECT_QUERY` where a dictionary is attached as a table, or a table as a dictionary.
+fn check_kind(entry: &Entry, as_dictionary: bool) -> Result<()> {
+    let is_dictionary = matches!(entry.engine, Engine::Dictionary(..));
+    if is_dictionary == as_dictionary {
+        return Ok(());
+    }
+    let (is, other) = if is_dictionary { ("Dictionary", "TABLE") } else { ("Table", "DICTIONARY") };
+    Err(Error::new(ErrorCode::INCORRECT_QUERY, format!("Cannot ATTACH {other} {}, it is a {is}.", entry.name)))
 }
 
 /// `TABLE_ALREADY_EXISTS` for a name that a table has, or one that is detached.

@@ -271,6 +271,29 @@ impl Entry {
         Self { name: Arc::new(name.clone()), engine: self.engine.clone() }
     }
 
+    /// The error for the creation of another one of this name.
+    pub(super) fn exists(&self) -> Error {
+        match self.engine {
+            Engine::Dictionary(..) => {
+                let message = format!("Dictionary {} already exists", self.name);
+                Error::new(ErrorCode::DICTIONARY_ALREADY_EXISTS, message)
+            }
+            _ => table_exists(&self.name.database, &self.name.table),
+        }
+    }
+
+    /// The table as it is after a new start of the server: without the rows that are only in memory.
+    pub(super) fn started_anew(self: &Arc<Self>) -> Result<Arc<Self>> {
+        let engine = match &self.engine {
+            Engine::Memory(stored, _) => Engine::Memory(stored.clone(), MemoryRows::new()),
+            Engine::Join(stored, rows) if rows.parts().is_none() => {
+                Engine::Join(stored.clone(), JoinRows::open(stored.identity.clone(), None)?)
+            }
+            _ => return Ok(self.clone()),
+        };
+        Ok(Arc::new(Self { name: self.name.clone(), engine }))
+    }
+
     pub(super) fn forget_rows(&self) {
         match &self.engine {
             Engine::Memory(_, rows) => rows.mark_dropped(),

@@ -43,6 +43,7 @@ use crate::part_event::NotePart;
 use crate::table::Table;
 pub use alter::{DefinitionChange, Placement};
 pub use backup::{PartBackup, TableBackup};
+pub use definition::takes_setting;
 pub use detach::DetachedTable;
 use entry::{Database, Engine, Entry, State, database_of, find, is_made_up, put};
 pub use from_backup::{RestoreOptions, TableToRestore};

@@ -205,7 +205,7 @@ pub(crate) fn check_definition(definition: TableDefinition) -> Result<TableDefin
                 "Sorting key contains nullable columns, but merge tree setting `allow_nullable_key` is disabled",
             ));
         }
-        check_comparable(key)?;
+        key.check_comparable()?;
         if !order::sorting::is_sortable(data_type) {
             return Err(Error::not_implemented(format!("Sorting key of type {data_type}")));
         }
@@ -213,7 +213,7 @@ pub(crate) fn check_definition(definition: TableDefinition) -> Result<TableDefin
     }
     projections::projection::check_all(&definition, &settings)?;
     for key in &definition.partition_key {
-        check_comparable(key)?;
+        key.check_comparable()?;
         check_deterministic(key, "Partition key")?;
         if key.expression.data_type().inner().is_float() {
             return Err(Error::new(
@@ -236,17 +236,6 @@ pub(crate) fn check_definition(definition: TableDefinition) -> Result<TableDefin
         }
     }
     Ok(settings.written_out(definition))
-}
-
-/// `DATA_TYPE_CANNOT_BE_USED_IN_KEY` for states, which have no order.
-fn check_comparable(key: &KeyExpression) -> Result<()> {
-    let data_type = key.expression.data_type();
-    if !matches!(data_type.inner(), DataType::AggregateFunction(_)) {
-        return Ok(());
-    }
-    let message =
-        format!("Column `{}` with type {data_type} is not allowed in key expression, it's not comparable", key.sql);
-    Err(Error::new(ErrorCode::DATA_TYPE_CANNOT_BE_USED_IN_KEY, message))
 }
 
 fn check_deterministic(key: &KeyExpression, what: &str) -> Result<()> {
@@ -650,7 +639,8 @@ impl Table for MergeTreeTable {
                 return Err(failure.clone());
             }
         }
-        let filters = scans::index_use::filters(&self.live, predicate.as_ref(), &request.skip_indexes);
+        let mut filters = scans::index_use::filters(&self.live, predicate.as_ref(), &request.skip_indexes);
+        filters.retain(|filter| filter.is_useful());
         if let RowNumbers::Place(_) = request.row_numbers {
             let row_numbers = RowNumbers::Place(PartNumbers::new(&self.parts.parts));
             return scans::indexed_scan::scan(

@@ -41,8 +41,17 @@ fn seconds_of(from: &DataType, array: &ArrayRef, options: &CastOptions) -> Resul
         DataType::Date | DataType::Date32 => vec![0; array.len()],
         DataType::Time => array.as_primitive::<Int32Type>().values().iter().map(|second| i64::from(*second)).collect(),
         DataType::DateTime(_) | DataType::DateTime64(..) => {
-            let plain = CastOptions { mode: CastMode::Plain, ..options.clone() };
-            let seconds = numbers(&convert_any(from, array, &DataType::Int64, &plain)?);
+            let seconds = match from {
+                // The clock showed the second that had begun, before 1970 too.
+                DataType::DateTime64(digits, _) => {
+                    let own = 10i64.pow((*digits).into());
+                    numbers(array).into_iter().map(|ticks| ticks.div_euclid(own)).collect()
+                }
+                _ => {
+                    let plain = CastOptions { mode: CastMode::Plain, ..options.clone() };
+                    numbers(&convert_any(from, array, &DataType::Int64, &plain)?)
+                }
+            };
             let mut zone = zone_of(from, options)?;
             seconds.into_iter().map(|second| zone.to_local(second).rem_euclid(DAY_SECONDS)).collect()
         }

@@ -156,12 +156,19 @@ fn mismatch(from: &DataType, to: &DataType) -> Error {
     Error::new(ErrorCode::TYPE_MISMATCH, format!("Type mismatch: cannot convert {from} to {to}"))
 }
 
-/// Refuses enums in which a name has two numbers.
+/// Refuses enums in which a name has two numbers, as far as ClickHouse finds such names: it goes through both lists, which are in the order
+/// of their numbers, as if they were in that of their names.
 fn check_numbers(from: &EnumValues, to: &EnumValues) -> Result<()> {
-    for (name, number) in to.iter() {
-        if let Some(before) = from.number(name.as_bytes()).filter(|before| *before != number) {
-            let message = format!("Enum conversion changes value for element '{name}' from {before} to {number}");
-            return Err(Error::new(ErrorCode::CANNOT_CONVERT_TYPE, message));
+    let (mut from, mut to) = (from.iter().peekable(), to.iter().peekable());
+    while let (Some((old, before)), Some((new, number))) = (from.peek(), to.peek()) {
+        match old.cmp(new) {
+            std::cmp::Ordering::Less => drop(from.next()),
+            std::cmp::Ordering::Greater => drop(to.next()),
+            std::cmp::Ordering::Equal if before != number => {
+                let message = format!("Enum conversion changes value for element '{new}' from {before} to {number}");
+                return Err(Error::new(ErrorCode::CANNOT_CONVERT_TYPE, message));
+            }
+            std::cmp::Ordering::Equal => drop((from.next(), to.next())),
         }
     }
     Ok(())
@@ -321,9 +328,9 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
         _ if decimal::concerns(from, to) => decimal::convert(from, array, to, options),
         (T::Enum8(names) | T::Enum16(names), T::Enum8(to_names) | T::Enum16(to_names)) => {
             check_numbers(names, to_names)?;
+            // A number stays, and has whatever name it has there.
             to_enum(array, to, to_names, true, |number| {
-                let name = names.name(i16::try_from(number).ok()?)?;
-                to_names.number(name.as_bytes())
+                i16::try_from(number).ok().filter(|number| to_names.name(*number).is_some())
             })
         }
         (_, T::Enum8(names) | T::Enum16(names)) if from.is_number() || *from == T::Bool => {

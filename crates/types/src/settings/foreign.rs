@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use super::{SettingDescription, SettingType, bad_value, check_allowed};
+use super::{SettingDescription, SettingType, bad_value, check_allowed, check_named};
 use crate::error::Result;
 
 /// The table of names; its first lines say what stands in it.
@@ -27,10 +27,12 @@ impl SettingDescription {
     /// The value that `text` is for a foreign setting, as it is shown.
     ///
     /// # Errors
-    /// `CANNOT_PARSE_TEXT` where it is no value of the type; `SUPPORT_IS_DISABLED` where it would mean something that is not there.
+    /// Where it is no value of the type, ClickHouse's code for that type; `SUPPORT_IS_DISABLED` where it would mean something that is not
+    /// there.
     pub fn foreign_value(&self, text: &str) -> Result<String> {
         let canonical = |text: &str| self.setting_type.canonical(text);
         let value = canonical(text).ok_or_else(|| bad_value(self.name, self.setting_type, text))?;
+        check_named(self.type_name, text)?;
         if self.effect == Effect::Fixed && canonical(self.default).as_ref() != Some(&value) {
             check_allowed(self.name, &value, &self.allowed)?;
         }
@@ -96,7 +98,10 @@ fn rows(table: &'static str) -> impl Iterator<Item = Row> {
     table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let mut fields = line.split('\t');
         let mut next = || fields.next();
-        Some(Row { name: next()?, type_name: next()?, value: next()?, tier: next()?, effect: next()? })
+        let (name, type_name, value) = (next()?, next()?, next()?);
+        // The only value that TSV escapes.
+        let value = if value == r"\n" { "\n" } else { value };
+        Some(Row { name, type_name, value, tier: next()?, effect: next()? })
     })
 }
 

@@ -1,6 +1,7 @@
 //! Query settings: ClickHouse's names, types, defaults and descriptions. A [`Settings`] is what one query runs under: the
 //! profile's values, then the session's `SET`s, then the query's own.
 
+mod enumeration;
 pub mod foreign;
 
 use std::borrow::Cow;
@@ -94,6 +95,9 @@ impl SettingDescription {
     }
 }
 
+/// The longest time of a setting in seconds: so many microseconds are a number of 64 bits.
+const SECONDS_MAX: f64 = 9_223_372_036_854.0;
+
 /// A Rust type that holds a setting's value.
 trait SettingValue: Sized {
     fn from_text(setting_type: SettingType, text: &str) -> Option<Self>;
@@ -105,7 +109,9 @@ impl SettingValue for u64 {
         if setting_type == SettingType::MaxThreads {
             let text = text.trim();
             // `system.settings` shows the automatic value as `'auto(8)'`, and clients send back what they saw.
-            return if text.trim_matches('\'').starts_with("auto") { Some(0) } else { text.parse().ok() };
+            if text.trim_matches('\'').starts_with("auto") {
+                return Some(0);
+            }
         }
         // Byte sizes may carry a suffix of binary thousands in configuration files: `10G`, `512Mi`.
         let text = text.trim();
@@ -122,7 +128,15 @@ impl SettingValue for u64 {
             "TI" => 1 << 40,
             _ => return None,
         };
-        let value = digits.parse::<u64>().ok()?.checked_mul(factor)?;
+        let value = match digits.parse::<u64>() {
+            Ok(value) => value.checked_mul(factor)?,
+            Err(_) => {
+                // Of a float its whole part counts.
+                let value =
+                    text.parse::<f64>().ok().filter(|value| (0.0..18_446_744_073_709_551_616.0).contains(value))?;
+                value as u64
+            }
+        };
         (value > 0 || setting_type != SettingType::NonZeroUInt64).then_some(value)
     }
     fn to_text(&self, _: SettingType) -> String {
@@ -132,7 +146,9 @@ impl SettingValue for u64 {
 
 impl SettingValue for i64 {
     fn from_text(_: SettingType, text: &str) -> Option<Self> {
-        text.trim().parse().ok()
+        let text = text.trim();
+        let of_float = |value: f64| (value.abs() < 9_223_372_036_854_775_808.0).then_some(value as Self);
+        text.parse().ok().or_else(|| text.parse().ok().and_then(of_float))
     }
     fn to_text(&self, _: SettingType) -> String {
         self.to_string()
@@ -141,11 +157,12 @@ impl SettingValue for i64 {
 
 impl SettingValue for bool {
     fn from_text(_: SettingType, text: &str) -> Option<Self> {
-        match text.trim().to_ascii_lowercase().as_str() {
-            "1" | "true" | "on" | "yes" => Some(true),
-            "0" | "false" | "off" | "no" => Some(false),
-            // ClickHouse reads any other number as its truth.
-            other => other.parse::<u64>().ok().map(|number| number != 0),
+        match text.trim() {
+            "1" => Some(true),
+            "0" => Some(false),
+            word if word.eq_ignore_ascii_case("true") => Some(true),
+            word if word.eq_ignore_ascii_case("false") => Some(false),
+            _ => None,
         }
     }
     fn to_text(&self, _: SettingType) -> String {
@@ -155,7 +172,7 @@ impl SettingValue for bool {
 
 impl SettingValue for f64 {
     fn from_text(_: SettingType, text: &str) -> Option<Self> {
-        text.trim().parse().ok()
+        text.trim().parse().ok().filter(|value: &Self| value.is_finite())
     }
     fn to_text(&self, _: SettingType) -> String {
         self.to_string()
@@ -164,8 +181,13 @@ impl SettingValue for f64 {
 
 impl SettingValue for String {
     fn from_text(setting_type: SettingType, text: &str) -> Option<Self> {
-        let exists = setting_type != SettingType::TimeZone || text.is_empty() || TimeZone::named(text).is_ok();
-        exists.then(|| text.to_owned())
+        let is_value = text.is_empty()
+            || match setting_type {
+                SettingType::TimeZone => TimeZone::named(text).is_ok(),
+                SettingType::Map => text.starts_with('{'),
+                _ => true,
+            };
+        is_value.then(|| text.to_owned())
     }
     fn to_text(&self, _: SettingType) -> String {
         self.clone()
@@ -175,8 +197,13 @@ impl SettingValue for String {
 impl SettingValue for Duration {
     fn from_text(setting_type: SettingType, text: &str) -> Option<Self> {
         match setting_type {
-            SettingType::Milliseconds => text.trim().parse().ok().map(Self::from_millis),
-            _ => text.trim().parse().ok().and_then(|seconds: f64| Self::try_from_secs_f64(seconds).ok()),
+            SettingType::Milliseconds => u64::from_text(SettingType::UInt64, text).map(Self::from_millis),
+            // A time before none is none.
+            _ => match f64::from_text(SettingType::Float, text)? {
+                seconds if seconds <= 0.0 => Some(Self::ZERO),
+                seconds if seconds <= SECONDS_MAX => Self::try_from_secs_f64(seconds).ok(),
+                _ => None,
+            },
         }
     }
     fn to_text(&self, setting_type: SettingType) -> String {
@@ -197,9 +224,19 @@ macro_rules! name_of {
     };
 }
 
+/// ClickHouse's name of a setting's type: its own, where it has one beside how its values are read.
+macro_rules! type_name {
+    ($setting_type:ident $named:ident) => {
+        stringify!($named)
+    };
+    ($setting_type:ident) => {
+        SettingType::$setting_type.name()
+    };
+}
+
 macro_rules! settings {
     ($(
-        $name:ident : $rust:ty as $setting_type:ident = $default:literal $(only [$($allowed:literal),*])?, $description:literal;
+        $name:ident : $rust:ty as $setting_type:ident $(($named:ident))? = $default:literal $(only [$($allowed:literal),*])?, $description:literal;
     )*) => {
         /// The settings that a query runs under; each field is ClickHouse's setting of that name.
         #[derive(Clone, PartialEq, Debug)]
@@ -227,7 +264,7 @@ macro_rules! settings {
                 $(SettingDescription {
                     name: name_of!($name),
                     setting_type: SettingType::$setting_type,
-                    type_name: SettingType::$setting_type.name(),
+                    type_name: type_name!($setting_type $($named)?),
                     default: $default,
                     allowed: Cow::Borrowed(&[$($($allowed),*)?]),
                     description: $description,
@@ -239,13 +276,14 @@ macro_rules! settings {
             /// Sets a setting from text, as in a URL, a configuration file or `SET`.
             ///
             /// # Errors
-            /// `UNKNOWN_SETTING`; `CANNOT_PARSE_TEXT` where the text is not a value of the setting's type; `SUPPORT_IS_DISABLED` where the value
-            /// would mean something that is not there.
+            /// `UNKNOWN_SETTING`; where the text is not a value of the setting's type, ClickHouse's code for that type; `SUPPORT_IS_DISABLED` where
+            /// the value would mean something that is not there.
             pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
                 let name = match name {
                     $(name_of!($name) => {
                         let value = <$rust as SettingValue>::from_text(SettingType::$setting_type, text)
                             .ok_or_else(|| bad_value(name, SettingType::$setting_type, text))?;
+                        $(check_named(stringify!($named), text)?;)?
                         $(check_allowed(name, &value.to_text(SettingType::$setting_type), &[$($allowed),*])?;)?
                         self.$name = value;
                         name_of!($name)
@@ -287,10 +325,35 @@ fn bad_value(name: &str, setting_type: SettingType, text: &str) -> Error {
     if setting_type == SettingType::NonZeroUInt64 && u64::from_text(SettingType::UInt64, text).is_some() {
         return Error::new(ErrorCode::BAD_ARGUMENTS, "A setting's value has to be greater than 0");
     }
-    Error::new(
-        ErrorCode::CANNOT_PARSE_TEXT,
-        format!("Cannot parse '{text}' as {} for setting '{name}'", setting_type.name()),
-    )
+    let number = text.trim().parse::<f64>();
+    let is_finite = number.as_ref().is_ok_and(|number| number.is_finite());
+    let (code, what) = match setting_type {
+        SettingType::Bool if is_finite => (ErrorCode::CANNOT_CONVERT_TYPE, "it is out of its range"),
+        SettingType::Bool => (ErrorCode::CANNOT_PARSE_BOOL, "it is none"),
+        SettingType::Seconds if is_finite => (ErrorCode::BAD_ARGUMENTS, "it is too big"),
+        SettingType::Map => (ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED, "expected '{'"),
+        _ if number.is_ok() && !is_finite => (ErrorCode::CANNOT_PARSE_NUMBER, "it must be finite"),
+        SettingType::Float => (ErrorCode::CANNOT_PARSE_NUMBER, "it is no number"),
+        SettingType::Seconds if !text.starts_with(|c: char| c.is_ascii_digit()) => {
+            (ErrorCode::CANNOT_PARSE_NUMBER, "it is no number")
+        }
+        _ if is_finite => (ErrorCode::CANNOT_CONVERT_TYPE, "it is out of its range"),
+        _ if text.is_empty() => (ErrorCode::ATTEMPT_TO_READ_AFTER_EOF, "it is empty"),
+        _ => (ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED, "something follows the number"),
+    };
+    Error::new(code, format!("Cannot parse '{text}' as {} for setting '{name}': {what}", setting_type.name()))
+}
+
+/// Checks a value of a type with a name of its own.
+///
+/// # Errors
+/// The type's own.
+fn check_named(type_name: &str, text: &str) -> Result<()> {
+    if type_name == "Char" && text.len() > 1 {
+        let message = "A setting's value string has to be an exactly one character long";
+        return Err(Error::new(ErrorCode::SIZE_OF_FIXED_STRING_DOESNT_MATCH, message));
+    }
+    enumeration::check(type_name, text)
 }
 
 fn check_allowed(name: &str, value: &str, allowed: &[&str]) -> Result<()> {
@@ -354,7 +417,7 @@ impl Settings {
 
 settings! {
     max_threads: u64 as MaxThreads = "0", "The maximum number of threads that work on one query at once; 0 is the number of logical CPUs.";
-    max_insert_threads: u64 as UInt64 = "0", "Accepted for compatibility: an INSERT SELECT has as many threads as its SELECT.";
+    max_insert_threads: u64 as MaxThreads = "0", "Accepted for compatibility: an INSERT SELECT has as many threads as its SELECT.";
     max_block_size: u64 as NonZeroUInt64 = "65409", "The maximum number of rows of a block that is read from a table.";
     preferred_block_size_bytes: u64 as UInt64 = "1000000", "Accepted for compatibility: morsels are as long as they take, whatever their rows' width.";
     max_insert_block_size: u64 as NonZeroUInt64 = "1048449", "The number of rows of the blocks that an INSERT is cut into.";
@@ -366,7 +429,7 @@ settings! {
     memory_usage_overcommit_max_wait_microseconds: u64 as UInt64 = "5000000", "The longest that a query waits for memory of a query that was stopped.";
     max_memory_usage_for_user: u64 as UInt64 = "0", "The most memory in bytes that all queries of one user may use; 0 is unlimited.";
     max_execution_time: Duration as Seconds = "0", "The longest that a query may run, in seconds; 0 is unlimited.";
-    timeout_overflow_mode: String as String = "throw", "What happens at max_execution_time: throw, or break with what there is.";
+    timeout_overflow_mode: String as String(OverflowMode) = "throw", "What happens at max_execution_time: throw, or break with what there is.";
     queue_max_wait_ms: Duration as Milliseconds = "0", "The longest that a query waits for its turn when too many run.";
     max_concurrent_queries_for_user: u64 as UInt64 = "0", "The most queries of one user that run at once; 0 is unlimited.";
     max_concurrent_queries_for_all_users: u64 as UInt64 = "0", "The most queries that may run for this one to start; 0 is unlimited.";
@@ -381,10 +444,10 @@ settings! {
     readonly: u64 as UInt64 = "0", "0: everything; 1: only reading, no change of settings; 2: only reading, and changing settings but this one.";
     max_rows_to_read: u64 as UInt64 = "0", "The most rows that a query may read from tables; 0 is unlimited.";
     max_bytes_to_read: u64 as UInt64 = "0", "The most bytes that a query may read from tables; 0 is unlimited.";
-    read_overflow_mode: String as String = "throw", "What happens at the limits of reading: throw or break.";
+    read_overflow_mode: String as String(OverflowMode) = "throw", "What happens at the limits of reading: throw or break.";
     max_result_rows: u64 as UInt64 = "0", "The most rows of a result; 0 is unlimited.";
     max_result_bytes: u64 as UInt64 = "0", "The most bytes of a result; 0 is unlimited.";
-    result_overflow_mode: String as String = "throw", "What happens at the limits of the result: throw or break.";
+    result_overflow_mode: String as String(OverflowMode) = "throw", "What happens at the limits of the result: throw or break.";
     max_bytes_before_external_group_by: u64 as UInt64 = "0", "The memory in bytes that a query holds from which on GROUP BY puts groups on disk; 0 goes by the ratio alone.";
     max_bytes_ratio_before_external_group_by: f64 as Float = "0.5", "The same as a share of the memory that is available when the query begins; 0 is none.";
     max_bytes_before_external_sort: u64 as UInt64 = "0", "The memory in bytes that a query holds from which on ORDER BY puts rows on disk; 0 goes by the ratio alone.";
@@ -398,8 +461,8 @@ settings! {
     max_rows_to_group_by: u64 as UInt64 = "0", "The most groups of an aggregation; 0 is unlimited.";
     max_rows_to_sort: u64 as UInt64 = "0", "The most rows that ORDER BY may sort; 0 is unlimited.";
     max_bytes_to_sort: u64 as UInt64 = "0", "The most bytes of rows that ORDER BY may sort; 0 is unlimited.";
-    sort_overflow_mode: String as String = "throw" only ["throw", "break"], "What happens at the limits of sorting: throw, or break with the rows so far.";
-    group_by_overflow_mode: String as String = "throw" only ["throw", "break", "any"], "What happens at max_rows_to_group_by: throw, break with the groups so far, or any, which goes on with these groups.";
+    sort_overflow_mode: String as String(OverflowMode) = "throw" only ["throw", "break"], "What happens at the limits of sorting: throw, or break with the rows so far.";
+    group_by_overflow_mode: String as String(OverflowModeGroupBy) = "throw" only ["throw", "break", "any"], "What happens at max_rows_to_group_by: throw, break with the groups so far, or any, which goes on with these groups.";
     max_query_size: u64 as UInt64 = "262144", "The most bytes of a query's text that the parser reads.";
     max_parser_depth: u64 as UInt64 = "1000", "The deepest nesting that the parser follows.";
     max_parser_backtracks: u64 as UInt64 = "1000000", "The most attempts that the parser makes.";
@@ -412,7 +475,7 @@ settings! {
     max_subquery_depth: u64 as UInt64 = "100", "The deepest nesting of subqueries.";
     use_uncompressed_cache: bool as Bool = "0", "Accepted for compatibility: hot columns are always cached decoded.";
     extremes: bool as Bool = "0", "Whether minima and maxima of the result's columns are computed.";
-    totals_mode: String as String = "after_having_exclusive" only ["before_having", "after_having_exclusive", "after_having_inclusive", "after_having_auto"], "Whether WITH TOTALS counts rows of groups that HAVING removes: before_having says yes; after_having_exclusive, after_having_inclusive and after_having_auto say no (after_having_inclusive counts rows of groups that max_rows_to_group_by leaves out).";
+    totals_mode: String as String(TotalsMode) = "after_having_exclusive" only ["before_having", "after_having_exclusive", "after_having_inclusive", "after_having_auto"], "Whether WITH TOTALS counts rows of groups that HAVING removes: before_having says yes; after_having_exclusive, after_having_inclusive and after_having_auto say no (after_having_inclusive counts rows of groups that max_rows_to_group_by leaves out).";
     use_with_fill_by_sorting_prefix: bool as Bool = "1", "WITH FILL fills each group of rows that are equal in the columns of ORDER BY before the first one with WITH FILL.";
     enable_materialized_cte: bool as Bool = "0", "A common table expression AS MATERIALIZED is computed once, however often it is read.";
     max_recursive_cte_evaluation_depth: u64 as UInt64 = "1000", "How often the recursive part of WITH RECURSIVE is run at most.";
@@ -431,7 +494,7 @@ settings! {
     function_json_value_return_type_allow_complex: bool as Bool = "0", "Whether JSON_VALUE gives objects and arrays.";
     function_json_value_return_type_allow_nullable: bool as Bool = "0", "Whether JSON_VALUE gives NULL where there is no value.";
     log_queries: bool as Bool = "1", "Whether queries are logged in system.query_log.";
-    log_queries_min_type: String as String = "QUERY_START", "The least type of an event that goes into system.query_log: QUERY_START, QUERY_FINISH, EXCEPTION_BEFORE_START or EXCEPTION_WHILE_PROCESSING.";
+    log_queries_min_type: String as String(LogQueriesType) = "QUERY_START", "The least type of an event that goes into system.query_log: QUERY_START, QUERY_FINISH, EXCEPTION_BEFORE_START or EXCEPTION_WHILE_PROCESSING.";
     log_queries_min_query_duration_ms: Duration as Milliseconds = "0", "Only queries that took at least this long go into system.query_log and system.query_thread_log.";
     log_queries_probability: f64 as Float = "1", "The share of queries, chosen at random, that go into system.query_log and system.query_thread_log.";
     log_queries_cut_to_length: u64 as UInt64 = "100000", "The most bytes of a query's text in system.query_log.";
@@ -448,7 +511,7 @@ settings! {
     max_untracked_memory: u64 as UInt64 = "262144", "A thread's allocations are charged to its query whenever they come to so many bytes; more than 262144 is as much. ClickHouse's default is 4194304.";
     system_events_show_zero_values: bool as Bool = "0", "Whether system.events shows events that have not happened.";
     log_comment: String as String = "", "A text that goes into system.query_log with the query.";
-    send_logs_level: String as String = "fatal", "The level from which the server's log lines about a query are sent to its client.";
+    send_logs_level: String as String(LogsLevel) = "fatal", "The level from which the server's log lines about a query are sent to its client.";
     send_progress_in_http_headers: bool as Bool = "0", "Whether X-ClickHouse-Progress headers are sent.";
     http_headers_progress_interval_ms: u64 as UInt64 = "100", "The interval of X-ClickHouse-Progress headers in milliseconds.";
     wait_end_of_query: bool as Bool = "0", "Whether an HTTP response is held back until the query is done.";
@@ -479,9 +542,9 @@ settings! {
     http_send_timeout: Duration as Seconds = "30", "The time in which an HTTP client must take what it is sent, in seconds; that of the default profile counts.";
     tcp_keep_alive_timeout: Duration as Seconds = "290", "The time after which a silent connection is probed, in seconds; 0 is never, that of the default profile counts.";
     session_timezone: String as TimeZone = "", "The time zone of the session; empty is the server's.";
-    date_time_input_format: String as String = "basic" only ["basic", "best_effort", "best_effort_us"], "Accepted for compatibility: dates and times in input are ISO 8601's and numbers; other texts are errors under any value.";
-    date_time_output_format: String as String = "simple" only ["simple"], "How DateTime is written as text: simple is the only way.";
-    format_csv_delimiter: String as String = ",", "The delimiter of the CSV formats.";
+    date_time_input_format: String as String(DateTimeInputFormat) = "best_effort" only ["basic", "best_effort", "best_effort_us"], "Which texts are taken for times where types are inferred: any (best_effort) or ISO 8601's only. They are read as best_effort does under any value.";
+    date_time_output_format: String as String(DateTimeOutputFormat) = "simple", "How DateTime and DateTime64 are written in text formats: simple, iso (in UTC) or unix_timestamp.";
+    format_csv_delimiter: String as String(Char) = ",", "The delimiter of the CSV formats.";
     format_csv_allow_single_quotes: bool as Bool = "0", "Whether CSV strings may stand in single quotes.";
     format_csv_allow_double_quotes: bool as Bool = "1", "Whether CSV strings may stand in double quotes.";
     output_format_csv_crlf_end_of_line: bool as Bool = "0", "Whether CSV rows end in CR LF.";
@@ -514,7 +577,7 @@ settings! {
     output_format_trim_fixed_string: bool as Bool = "0", "Whether FixedString is written without the zeros that fill it up.";
     output_format_values_escape_quote_with_quote: bool as Bool = "0", "Whether quotes in quotes are doubled rather than escaped.";
     output_format_markdown_escape_special_characters: bool as Bool = "0", "Whether characters that may be markup are escaped in strings in Markdown.";
-    interval_output_format: String as String = "numeric" only ["numeric", "kusto"], "How intervals are written: numeric, or kusto, as spans of time.";
+    interval_output_format: String as String(IntervalOutputFormat) = "numeric" only ["numeric", "kusto"], "How intervals are written: numeric, or kusto, as spans of time.";
     date_time_64_output_format_cut_trailing_zeros_align_to_groups_of_thousands: bool as Bool = "0", "Whether DateTime64 is written with as few digits of its fraction as it needs, in groups of three.";
     output_format_float_precision: u64 as UInt64 = "0", "The most digits after the point of floating-point numbers; 0 is as many as it takes to read them back.";
     output_format_always_write_decimal_point_in_float_and_decimal: bool as Bool = "0", "Whether floating-point numbers and decimals that are whole have a point at their end.";
@@ -528,7 +591,7 @@ settings! {
     output_format_json_array_of_rows: bool as Bool = "0", "Whether JSONEachRow writes one array of all rows.";
     output_format_pretty_max_rows: u64 as UInt64 = "1000", "The most rows that Pretty formats show.";
     output_format_pretty_max_column_pad_width: u64 as UInt64 = "250", "The widest padding of a column in Pretty formats.";
-    output_format_pretty_color: String as String = "auto" only ["auto", "0"], "Whether Pretty formats colour: they do not.";
+    output_format_pretty_color: String as String(UInt64Auto) = "auto" only ["auto", "0"], "Whether Pretty formats colour: they do not.";
     output_format_pretty_row_numbers: bool as Bool = "1", "Whether Pretty formats number rows.";
     output_format_pretty_grid_charset: String as String = "UTF-8", "The characters of lines in Pretty formats: UTF-8 or ASCII.";
     output_format_pretty_display_footer_column_names: u64 as UInt64 = "1", "Whether the columns' names come again below a long table in Pretty formats.";
@@ -545,9 +608,9 @@ settings! {
     output_format_pretty_named_tuples_as_json: bool as Bool = "1", "Whether Pretty formats show named tuples as JSON.";
     output_format_pretty_single_large_number_tip_threshold: u64 as UInt64 = "1000000", "The number above which Pretty formats and Vertical say numbers in words, too; 0 is never.";
     output_format_write_statistics: bool as Bool = "1", "Whether JSON and XML formats write elapsed time and rows read.";
-    format_custom_escaping_rule: String as String = "Escaped" only ["Escaped", "Quoted", "CSV", "JSON", "Raw"], "How CustomSeparated writes fields: Escaped, Quoted, CSV, JSON or Raw.";
+    format_custom_escaping_rule: String as String(EscapingRule) = "Escaped" only ["Escaped", "Quoted", "CSV", "JSON", "Raw"], "How CustomSeparated writes fields: Escaped, Quoted, CSV, JSON or Raw.";
     format_regexp: String as String = "", "The expression whose groups are the columns of a line in Regexp.";
-    format_regexp_escaping_rule: String as String = "Raw" only ["Escaped", "Quoted", "CSV", "JSON", "Raw"], "How groups of Regexp are written: Escaped, Quoted, CSV, JSON or Raw.";
+    format_regexp_escaping_rule: String as String(EscapingRule) = "Raw" only ["Escaped", "Quoted", "CSV", "JSON", "Raw"], "How groups of Regexp are written: Escaped, Quoted, CSV, JSON or Raw.";
     format_regexp_skip_unmatched: bool as Bool = "0", "Whether Regexp passes over lines that do not match.";
     format_template_resultset_format: String as String = "", "What Template has around the rows: a text with ${data} in it.";
     format_template_row_format: String as String = "", "What Template has for each row: a text with places such as ${column:CSV}.";
@@ -564,7 +627,7 @@ settings! {
     format_custom_result_before_delimiter: String as String = "", "What CustomSeparated has before the first row.";
     format_custom_result_after_delimiter: String as String = "", "What CustomSeparated has after the last row.";
     output_format_arrow_string_as_string: bool as Bool = "1", "Whether strings are text in Arrow output, rather than bytes.";
-    output_format_arrow_compression_method: String as String = "lz4_frame" only ["lz4_frame", "zstd", "none"], "How Arrow output is compressed: lz4_frame, zstd or none.";
+    output_format_arrow_compression_method: String as String(ArrowCompression) = "lz4_frame" only ["lz4_frame", "zstd", "none"], "How Arrow output is compressed: lz4_frame, zstd or none.";
     output_format_parquet_row_group_size: u64 as UInt64 = "1000000", "Rows of a row group of Parquet output.";
     input_format_skip_unknown_fields: bool as Bool = "1", "Whether input columns that the table does not have are skipped.";
     input_format_with_names_use_header: bool as Bool = "1" only ["1"], "Whether the header of WithNames formats names the columns: it does.";
@@ -576,9 +639,9 @@ settings! {
     input_format_allow_errors_num: u64 as UInt64 = "0", "Rows with errors that text input may skip.";
     input_format_allow_errors_ratio: f64 as Float = "0", "The share of rows with errors that text input may skip.";
     engine_file_truncate_on_insert: bool as Bool = "0", "Whether an INSERT into the table function file() replaces a file that is there, rather than goes on with it.";
-    schema_inference_make_columns_nullable: String as String = "3" only ["0", "1", "2", "3", "auto"], "Which columns of an inferred schema are Nullable: 0 none, 1 all, 2 and auto those with NULLs in what was looked at, 3 those that the format says, or all where it says nothing.";
+    schema_inference_make_columns_nullable: String as String(UInt64Auto) = "3" only ["0", "1", "2", "3", "auto"], "Which columns of an inferred schema are Nullable: 0 none, 1 all, 2 and auto those with NULLs in what was looked at, 3 those that the format says, or all where it says nothing.";
     schema_inference_hints: String as String = "", "Columns of an inferred schema whose types are these: `a UInt8, b String`.";
-    schema_inference_mode: String as String = "default" only ["default", "union"], "Whether the schema of several files is that of the first one that tells it, default, or has the columns of all of them, union.";
+    schema_inference_mode: String as String(SchemaInferenceMode) = "default" only ["default", "union"], "Whether the schema of several files is that of the first one that tells it, default, or has the columns of all of them, union.";
     column_names_for_schema_inference: String as String = "", "The names of columns of formats that do not tell them, with commas between them.";
     input_format_max_rows_to_read_for_schema_inference: u64 as UInt64 = "25000", "The most rows that are looked at to infer a schema.";
     input_format_max_bytes_to_read_for_schema_inference: u64 as UInt64 = "33554432", "The most bytes that are looked at to infer a schema.";
@@ -596,8 +659,8 @@ settings! {
     with_final: bool as Bool = "0", "Whether tables whose engine merges rows with equal keys are read as with FINAL.";
     optimize_throw_if_noop: bool as Bool = "0", "Whether OPTIMIZE that finds nothing to merge is an error.";
     optimize_on_insert: bool as Bool = "1", "Whether rows of an INSERT with equal keys are merged at once, as the table's engine merges those of parts.";
-    deduplicate_insert: String as String = "enable" only ["enable", "disable", "backward_compatible_choice"], "Whether an INSERT changes nothing that a table remembers (non_replicated_deduplication_window): enable, disable, or as insert_deduplicate and async_insert_deduplicate say.";
-    deduplicate_insert_select: String as String = "enable_when_possible" only ["enable_when_possible", "disable", "force_enable", "enable_even_for_bad_queries"], "The same of INSERT SELECT, whose rows must come alike each time: by ORDER BY ALL, or with a token.";
+    deduplicate_insert: String as String(DeduplicateInsertMode) = "enable" only ["enable", "disable", "backward_compatible_choice"], "Whether an INSERT changes nothing that a table remembers (non_replicated_deduplication_window): enable, disable, or as insert_deduplicate and async_insert_deduplicate say.";
+    deduplicate_insert_select: String as String(DeduplicateInsertSelectMode) = "enable_when_possible" only ["enable_when_possible", "disable", "force_enable", "enable_even_for_bad_queries"], "The same of INSERT SELECT, whose rows must come alike each time: by ORDER BY ALL, or with a token.";
     insert_deduplicate: bool as Bool = "1", "Whether INSERTs are remembered and recognised, where deduplicate_insert is backward_compatible_choice.";
     async_insert_deduplicate: bool as Bool = "0", "The same of INSERTs with async_insert.";
     insert_deduplication_token: String as String = "", "By what an INSERT is recognised if it comes again, rather than by its rows.";
@@ -627,14 +690,14 @@ settings! {
     limit: u64 as UInt64 = "0", "The most rows of a query's result, beside its own LIMIT; 0 is all.";
     offset: u64 as UInt64 = "0", "So many first rows of a query's result are left out, beside its own OFFSET.";
     aggregate_functions_null_for_empty: bool as Bool = "0", "Whether aggregate functions give NULL for no rows, as with -OrNull, rather than a default; count and its like do not.";
-    default_table_engine: String as String = "MergeTree" only ["None", "Log", "StripeLog", "MergeTree", "ReplacingMergeTree", "Memory"], "The engine of CREATE TABLE without ENGINE; None asks for one.";
-    default_temporary_table_engine: String as String = "Memory" only ["None", "Log", "StripeLog", "MergeTree", "ReplacingMergeTree", "Memory"], "The engine of CREATE TEMPORARY TABLE without ENGINE; None asks for one.";
+    default_table_engine: String as String(DefaultTableEngine) = "MergeTree" only ["None", "Log", "StripeLog", "MergeTree", "ReplacingMergeTree", "Memory"], "The engine of CREATE TABLE without ENGINE; None asks for one.";
+    default_temporary_table_engine: String as String(DefaultTableEngine) = "Memory" only ["None", "Log", "StripeLog", "MergeTree", "ReplacingMergeTree", "Memory"], "The engine of CREATE TEMPORARY TABLE without ENGINE; None asks for one.";
     enable_unaligned_array_join: bool as Bool = "0", "Whether ARRAY JOIN of arrays of different lengths fills the shorter ones with defaults.";
     asterisk_include_alias_columns: bool as Bool = "0", "Whether * stands for ALIAS columns, too.";
     asterisk_include_materialized_columns: bool as Bool = "0", "Whether * stands for MATERIALIZED columns, too.";
     data_type_default_nullable: bool as Bool = "0", "Whether columns of CREATE TABLE that say neither NULL nor NOT NULL are Nullable.";
     join_use_nulls: bool as Bool = "0", "Whether outer joins fill with NULL rather than with defaults.";
-    join_default_strictness: String as String = "ALL", "What JOIN without ALL or ANY means: ALL, ANY, or an error where empty.";
+    join_default_strictness: String as String(JoinStrictness) = "ALL", "What JOIN without ALL or ANY means: ALL, ANY, or an error where empty.";
     any_join_distinct_right_table_keys: bool as Bool = "0", "Whether ANY JOIN takes one row of each key of the right table for any number of rows of the left one.";
     join_any_take_last_row: bool as Bool = "0", "Whether ANY JOIN with the right table's keys takes the last row of a key rather than the first.";
     joined_subquery_requires_alias: bool as Bool = "0", "Whether subqueries and table functions in a JOIN need aliases. ClickHouse's default is 1 since version 20.";
@@ -642,14 +705,14 @@ settings! {
     single_join_prefer_left_table: bool as Bool = "1" only ["1"], "Whether a name that both tables of a single JOIN have means the left table's column: it does.";
     max_rows_in_join: u64 as UInt64 = "0", "The most rows of the right table of a JOIN that are held in memory; 0 is unlimited.";
     max_bytes_in_join: u64 as UInt64 = "0", "The most bytes of the right table of a JOIN that are held in memory; 0 is unlimited.";
-    join_overflow_mode: String as String = "throw", "What happens at the limits of JOIN: throw, or break with the rows so far.";
+    join_overflow_mode: String as String(OverflowMode) = "throw", "What happens at the limits of JOIN: throw, or break with the rows so far.";
     max_joined_block_size_rows: u64 as UInt64 = "65409", "The most rows of a block that a JOIN makes.";
-    join_algorithm: String as String = "direct,parallel_hash,hash", "Joins are by hash. Where grace_hash is among the names, max_bytes_in_join is the size of the right table from which on both tables are put on disk, in buckets; others mean the same.";
+    join_algorithm: String as String(JoinAlgorithm) = "direct,parallel_hash,hash", "Joins are by hash. Where grace_hash is among the names, max_bytes_in_join is the size of the right table from which on both tables are put on disk, in buckets; others mean the same.";
     max_bytes_before_external_join: u64 as UInt64 = "0", "The memory in bytes that a query holds from which on JOIN puts both tables on disk, in buckets by their keys; 0 goes by the ratio alone.";
     max_bytes_ratio_before_external_join: f64 as Float = "0.5", "The same as a share of the memory that is available when the query begins; 0 is none.";
     grace_hash_join_initial_buckets: u64 as NonZeroUInt64 = "1", "The number of buckets of a JOIN on disk, where it is more than what is found to be enough.";
     grace_hash_join_max_buckets: u64 as NonZeroUInt64 = "1024", "The most buckets of a JOIN on disk.";
-    query_plan_join_swap_table: String as String = "auto", "Whether the sides of a JOIN change places, so that the smaller one is held in memory: auto, false or true.";
+    query_plan_join_swap_table: String as String(BoolAuto) = "auto", "Whether the sides of a JOIN change places, so that the smaller one is held in memory: auto, false or true.";
     query_plan_optimize_join_order_limit: u64 as UInt64 = "10", "Whether inner joins of three and more tables run in the order that is estimated to be the fastest: above 1. 0 and 1 leave the order written.";
     query_plan_optimize_lazy_materialization: bool as Bool = "1", "Whether ORDER BY with a LIMIT reads columns that neither it nor the condition needs of the result's rows alone.";
     query_plan_max_limit_for_lazy_materialization: u64 as UInt64 = "10000", "The largest LIMIT for which columns are read of the result's rows alone; 0 is any.";
@@ -660,9 +723,9 @@ settings! {
     query_plan_convert_any_join_to_semi_or_anti_join: bool as Bool = "1", "Whether a join is a semi join where only matters whether a row has a partner.";
     join_runtime_filter_pass_ratio_threshold_for_disabling: f64 as Float = "0.7", "The share of rows that may pass such a filter; one that lets more through is not tested for some blocks.";
     join_runtime_filter_blocks_to_skip_before_reenabling: u64 as UInt64 = "30", "The number of blocks for which a filter that lets too many rows through is not tested.";
-    union_default_mode: String as String = "", "What UNION without ALL or DISTINCT means.";
-    except_default_mode: String as String = "ALL" only ["", "ALL", "DISTINCT"], "What EXCEPT without ALL or DISTINCT means.";
-    intersect_default_mode: String as String = "ALL" only ["", "ALL", "DISTINCT"], "What INTERSECT without ALL or DISTINCT means.";
+    union_default_mode: String as String(SetOperationMode) = "", "What UNION without ALL or DISTINCT means.";
+    except_default_mode: String as String(SetOperationMode) = "ALL" only ["", "ALL", "DISTINCT"], "What EXCEPT without ALL or DISTINCT means.";
+    intersect_default_mode: String as String(SetOperationMode) = "ALL" only ["", "ALL", "DISTINCT"], "What INTERSECT without ALL or DISTINCT means.";
     group_by_use_nulls: bool as Bool = "0", "Whether keys that a set of ROLLUP, CUBE or GROUPING SETS has not are NULL instead of the type's default.";
     force_grouping_standard_compatibility: bool as Bool = "1", "Whether grouping() has a 1 for each key that is not in the set, as the standard wants it, or for each that is.";
     regexp_max_matches_per_row: u64 as UInt64 = "1000", "The most matches in one row of extractAllGroupsHorizontal; more are an error.";
@@ -704,8 +767,8 @@ settings! {
     count_distinct_implementation: String as String = "uniqExact", "The function that COUNT(DISTINCT x) is.";
     inline_rows_limit: u64 as UInt64 = "32768", "Squall: a query that reads fewer rows begins on the thread that received it, and mostly ends there.";
     use_query_cache: bool as Bool = "0", "Accepted for compatibility: results are not cached.";
-    distributed_product_mode: String as String = "deny", "Accepted for compatibility: there are no distributed tables.";
-    load_balancing: String as String = "random", "Accepted for compatibility: there are no replicas.";
+    distributed_product_mode: String as String(DistributedProductMode) = "deny", "Accepted for compatibility: there are no distributed tables.";
+    load_balancing: String as String(LoadBalancing) = "random", "Accepted for compatibility: there are no replicas.";
     max_distributed_connections: u64 as UInt64 = "1024", "Accepted for compatibility: there are no distributed tables.";
     database_atomic_wait_for_drop_and_detach_synchronously: bool as Bool = "0", "Accepted for compatibility: DROP returns when the table is gone.";
     allow_replace_partition_from_empty_source: bool as Bool = "0", "Whether REPLACE PARTITION may take a partition away because the other table has none.";
@@ -742,7 +805,7 @@ mod tests {
         assert_eq!(settings.set("no_such", "1").unwrap_err().code, ErrorCode::UNKNOWN_SETTING);
         let error = settings.set("max_thread", "1").unwrap_err();
         assert_eq!(error.message, "Unknown setting 'max_thread'. Maybe you meant 'max_threads'");
-        assert_eq!(settings.set("max_threads", "x").unwrap_err().code, ErrorCode::CANNOT_PARSE_TEXT);
+        assert_eq!(settings.set("max_threads", "x").unwrap_err().code, ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED);
     }
 
     #[test]
@@ -752,7 +815,10 @@ mod tests {
         assert_eq!(settings.get("optimize_skip_unused_shards").unwrap(), "1");
         settings.set("insert_quorum", "0").unwrap();
         assert_eq!(settings.set("insert_quorum", "1").unwrap_err().code, ErrorCode::SUPPORT_IS_DISABLED);
-        assert_eq!(settings.set("max_rows_to_sort", "x").unwrap_err().code, ErrorCode::CANNOT_PARSE_TEXT);
+        assert_eq!(
+            settings.set("max_rows_to_sort", "x").unwrap_err().code,
+            ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED
+        );
         settings.set("replication_alter_partitions_sync", "2").unwrap();
         assert_eq!(settings.get("alter_sync"), settings.get("replication_alter_partitions_sync"));
         settings.set("max_insert_block_size_rows", "1000").unwrap();

@@ -38,6 +38,29 @@ pub fn append_date_time(out: &mut Vec<u8>, seconds: u32, zone: &mut ZoneCursor) 
     append_local_time(out, zone.to_local(seconds.into()));
 }
 
+/// How `DateTime` and `DateTime64` look in formats: `date_time_output_format`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MomentText {
+    /// `2020-01-02 03:04:05`, in the type's zone.
+    #[default]
+    Simple,
+    /// `2020-01-02T03:04:05Z`.
+    Iso,
+    /// Seconds since 1970.
+    UnixTimestamp,
+}
+
+impl MomentText {
+    /// The one that a setting's value names.
+    pub fn of_setting(value: &str) -> Self {
+        match value {
+            "iso" => Self::Iso,
+            "unix_timestamp" => Self::UnixTimestamp,
+            _ => Self::Simple,
+        }
+    }
+}
+
 /// Appends a `DateTime64` of `digits` decimal digits of a second.
 #[inline]
 pub fn append_date_time64(out: &mut Vec<u8>, ticks: i64, digits: u8, zone: &mut ZoneCursor) {
@@ -134,6 +157,15 @@ pub fn read_date_time(input: &[u8], zone: &mut ZoneCursor) -> Result<(Moment, us
     BestEffort { input, ..BestEffort::default() }.read(zone)
 }
 
+/// The moment that the whole text is, where nobody could take it for something else: its year, month and day are all there, and `-`,
+/// `/` or `:` are between them where they are numbers. ClickHouse's "strict" best effort.
+pub(super) fn read_certain_date_time(input: &[u8], zone: &mut ZoneCursor) -> Option<Moment> {
+    let mut reader = BestEffort { input, ..BestEffort::default() };
+    let moment = reader.read(zone).ok().filter(|(_, read)| *read == input.len());
+    let is_whole = reader.year.is_some() && reader.month.is_some() && reader.day.is_some();
+    moment.filter(|_| is_whole && !reader.is_doubtful).map(|(moment, _)| moment)
+}
+
 /// Local seconds of exactly `YYYY-MM-DD hh:mm:ss` at the front.
 #[inline]
 fn plain_date_time(input: &[u8]) -> Option<i64> {
@@ -175,6 +207,8 @@ struct BestEffort<'a> {
     time: Option<u32>,
     nanoseconds: u32,
     offset: Option<i32>,
+    /// The date was written as other things are too: `20240102`, `1.2.2024`.
+    is_doubtful: bool,
 }
 
 fn cannot_parse(what: impl std::fmt::Display) -> Error {
@@ -182,7 +216,7 @@ fn cannot_parse(what: impl std::fmt::Display) -> Error {
 }
 
 impl BestEffort<'_> {
-    fn read(mut self, zone: &mut ZoneCursor) -> Result<(Moment, usize)> {
+    fn read(&mut self, zone: &mut ZoneCursor) -> Result<(Moment, usize)> {
         // Where the last thing of meaning ended: trailing spaces are left to the caller.
         let mut end = 0;
         while let Some(next) = self.input.get(self.at).copied() {
@@ -259,6 +293,7 @@ impl BestEffort<'_> {
                 return Ok(Some(Moment { seconds: milliseconds / 1000, nanoseconds }));
             }
             8 | 12 | 14 if !has_date => {
+                self.is_doubtful = true;
                 let year = self.two()? * 100 + self.two()?;
                 let (month, day) = (self.two()?, self.two()?);
                 self.set_date(year, month, day);
@@ -275,6 +310,7 @@ impl BestEffort<'_> {
                     self.set_time(hour, minute, second);
                     self.fraction();
                 } else {
+                    self.is_doubtful = true;
                     let year = self.two()? * 100 + self.two()?;
                     let month = self.two()?;
                     self.set_date(year, month, 1);
@@ -300,21 +336,29 @@ impl BestEffort<'_> {
         matches!(self.input.get(self.at), Some(b'-' | b'/' | b'.' | b':'))
     }
 
+    fn step_over_separator(&mut self) {
+        self.is_doubtful |= self.input.get(self.at) == Some(&b'.');
+        self.at += 1;
+    }
+
     /// Month and day after `YYYY-`.
     fn after_year(&mut self) -> Result<()> {
         if !self.is_separator() {
             return Ok(());
         }
-        self.at += 1;
+        self.step_over_separator();
         match digits(self.input, self.at, 2) {
-            (_, 0) => self.month_word()?,
+            (_, 0) => {
+                self.is_doubtful = true;
+                self.month_word()?;
+            }
             (month, width) => {
                 self.month = Some(month);
                 self.at += width;
             }
         }
         if self.is_separator() && self.next_is_digit(1) {
-            self.at += 1;
+            self.step_over_separator();
             let (day, width) = digits(self.input, self.at, 2);
             self.day = Some(day);
             self.at += width;
@@ -351,16 +395,21 @@ impl BestEffort<'_> {
         }
         self.day = Some(value);
         if self.month.is_none() && self.is_separator() {
-            self.at += 1;
+            self.step_over_separator();
             match digits(self.input, self.at, 2) {
                 (_, 0) => self.month_word()?,
+                // There is no such month: the day is behind it.
+                (day, width) if day > 12 && value <= 12 => {
+                    (self.month, self.day) = (Some(value), Some(day));
+                    self.at += width;
+                }
                 (month, width) => {
                     self.month = Some(month);
                     self.at += width;
                 }
             }
             if self.year.is_none() && self.is_separator() {
-                self.at += 1;
+                self.step_over_separator();
                 self.year = match digits(self.input, self.at, 4) {
                     (year, 4) => Some(year),
                     (year, 2) => Some(if year < 70 { 2000 + year } else { 1900 + year }),
@@ -448,7 +497,7 @@ impl BestEffort<'_> {
         Ok(())
     }
 
-    fn finish(self, zone: &mut ZoneCursor) -> Result<Moment> {
+    fn finish(&self, zone: &mut ZoneCursor) -> Result<Moment> {
         if self.year.is_none() && self.month.is_none() && self.day.is_none() {
             return Err(cannot_parse("neither Date nor Time was parsed successfully"));
         }

@@ -7,6 +7,7 @@ use simd_json::{Node, StaticNode};
 
 use super::date_time::{read_date, read_date_time};
 use super::escape::read_quoted;
+use super::moment_guess::{GuessedMoment, MomentGuess};
 use super::number::read_float64;
 use crate::calendar::TimeZone;
 use crate::data_type::{DataType, TupleElement};
@@ -319,25 +320,14 @@ impl DataType {
     }
 }
 
-/// The type of a text: a date or a moment where it looks like one.
+/// The type of a text: a date or a moment where it certainly is one.
 fn text_type(text: &[u8]) -> DataType {
-    if !text.first_chunk::<10>().is_some_and(|day| is_of_digits(day, b"dddd-dd-dd")) {
-        return DataType::String;
+    match MomentGuess::default().of(text, &mut TimeZone::utc().cursor()) {
+        Some(GuessedMoment::Date) => DataType::Date,
+        Some(GuessedMoment::DateTime) => DataType::DateTime(None),
+        Some(GuessedMoment::DateTime64) => DataType::DateTime64(9, None),
+        None => DataType::String,
     }
-    let Ok((_, 10)) = read_date(text) else { return DataType::String };
-    let Some(time) = text.get(10..).filter(|time| !time.is_empty()) else { return DataType::Date };
-    let is_clock = matches!(time[0], b' ' | b'T')
-        && time.get(1..9).is_some_and(|clock| is_of_digits(clock, b"dd:dd:dd"))
-        && read_date_time(text, &mut TimeZone::utc().cursor()).is_ok_and(|(_, read)| read == text.len());
-    match (is_clock, time.len()) {
-        (false, _) => DataType::String,
-        (true, 9) if time[0] == b' ' => DataType::DateTime(None),
-        (true, _) => DataType::DateTime64(9, None),
-    }
-}
-
-fn is_of_digits(text: &[u8], form: &[u8]) -> bool {
-    text.iter().zip(form).all(|(byte, form)| if *form == b'd' { byte.is_ascii_digit() } else { byte == form })
 }
 
 /// The type that holds values of both; `None` where only `Dynamic` does.

@@ -7,6 +7,7 @@ mod date_time;
 mod decimal;
 mod escape;
 mod literal;
+mod moment_guess;
 mod number;
 mod read;
 pub mod readable;
@@ -16,10 +17,11 @@ mod write;
 
 pub use basic_time::{basic_date_time, basic_date_time64};
 pub use date_time::{
-    Moment, append_date, append_date_time, append_date_time64, append_local_time, read_date, read_date_time,
+    Moment, MomentText, append_date, append_date_time, append_date_time64, append_local_time, read_date, read_date_time,
 };
 pub use decimal::{append_any_integer, append_decimal, read_any_integer, read_decimal, whole_integer};
 pub use escape::{append_csv, append_escaped, append_json, append_quoted, read_json_string, read_quoted, unescape};
+pub use moment_guess::{GuessedMoment, MomentGuess};
 pub use number::{
     FloatText, IntegerError, append_float32, append_float64, append_integer, bfloat16, read_float32, read_float64,
     read_integer, write_float64,
@@ -89,6 +91,8 @@ pub struct TextOptions {
     pub nulls_are_defaults: bool,
     /// `date_time_64_output_format_cut_trailing_zeros_align_to_groups_of_thousands`.
     pub date_time64_without_zeros: bool,
+    /// `date_time_output_format`.
+    pub moments: MomentText,
 }
 
 fn bool_words(settings: &Settings) -> Option<[Arc<[u8]>; 2]> {
@@ -125,6 +129,7 @@ impl TextOptions {
             nulls_are_defaults: true,
             bool_words: None,
             date_time64_without_zeros: false,
+            moments: MomentText::Simple,
         }
     }
 
@@ -154,6 +159,7 @@ impl TextOptions {
             bool_words: bool_words(settings),
             date_time64_without_zeros: settings
                 .date_time_64_output_format_cut_trailing_zeros_align_to_groups_of_thousands,
+            moments: MomentText::of_setting(&settings.date_time_output_format),
         }
     }
 }

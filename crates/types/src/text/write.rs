@@ -10,7 +10,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::date_time::{append_date, append_date_time, append_date_time64};
+use super::date_time::{MomentText, append_date, append_date_time, append_date_time64};
 use super::decimal::{append_any_integer, append_decimal};
 use super::escape::{append_csv, append_escaped, append_json, append_quoted};
 use super::number::{FloatText, append_float64, append_integer};
@@ -47,6 +47,35 @@ struct JsonOptions {
     tuples_as_objects: bool,
     skip_nulls: bool,
     maps_as_arrays: bool,
+}
+
+/// How moments of so many decimal digits of a second look.
+#[derive(Clone, Copy, Debug)]
+struct Moments {
+    digits: u8,
+    text: MomentText,
+    /// The fraction ends with its last digit that is none, in groups of three.
+    without_zeros: bool,
+}
+
+impl Moments {
+    fn append(self, out: &mut Vec<u8>, ticks: i64, zone: &mut ZoneCursor) {
+        const DATE_BYTES: usize = "2020-01-02".len();
+        if self.text == MomentText::UnixTimestamp {
+            return append_decimal(out, ticks, self.digits, true);
+        }
+        let start = out.len();
+        append_date_time64(out, ticks, self.digits, zone);
+        if self.without_zeros {
+            cut_zeros(out, self.digits.into());
+        }
+        if self.text == MomentText::Iso {
+            if let Some(between) = out.get_mut(start + DATE_BYTES) {
+                *between = b'T';
+            }
+            out.push(b'Z');
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -86,9 +115,9 @@ enum Values {
     Ipv6(FixedSizeBinaryArray),
     Date(ScalarBuffer<u16>),
     Date32(ScalarBuffer<i32>),
-    DateTime(ScalarBuffer<u32>, ZoneCursor),
+    DateTime(ScalarBuffer<u32>, ZoneCursor, MomentText),
     /// With whether zeros at the end of the fraction are left out, by threes.
-    DateTime64(ScalarBuffer<i64>, u8, ZoneCursor, bool),
+    DateTime64(ScalarBuffer<i64>, Moments, ZoneCursor),
     Time(ScalarBuffer<i32>),
     Time64(ScalarBuffer<i64>, u8),
     Enum8(ScalarBuffer<i8>, Arc<EnumValues>),
@@ -202,6 +231,7 @@ impl Node {
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
         let zone = |name: &Option<Arc<str>>| -> Result<ZoneCursor> {
             Ok(match name {
+                _ if options.moments == MomentText::Iso => TimeZone::utc().cursor(),
                 Some(name) => TimeZone::named(name)?.cursor(),
                 None => options.time_zone.cursor(),
             })
@@ -258,9 +288,11 @@ impl Node {
             DataType::IPv6 => Values::Ipv6(array.as_fixed_size_binary().clone()),
             DataType::Date => Values::Date(values!(UInt16Type)),
             DataType::Date32 => Values::Date32(values!(Int32Type)),
-            DataType::DateTime(name) => Values::DateTime(values!(UInt32Type), zone(name)?),
+            DataType::DateTime(name) => Values::DateTime(values!(UInt32Type), zone(name)?, options.moments),
             DataType::DateTime64(digits, name) => {
-                Values::DateTime64(values!(Int64Type), *digits, zone(name)?, options.date_time64_without_zeros)
+                let without_zeros = options.date_time64_without_zeros;
+                let moments = Moments { digits: *digits, text: options.moments, without_zeros };
+                Values::DateTime64(values!(Int64Type), moments, zone(name)?)
             }
             DataType::Time => Values::Time(values!(Int32Type)),
             DataType::Time64(digits) => Values::Time64(values!(Int64Type), *digits),
@@ -395,13 +427,11 @@ impl Node {
             }
             Values::Date(values) => append_date(out, values[row].into()),
             Values::Date32(values) => append_date(out, values[row]),
-            Values::DateTime(values, zone) => append_date_time(out, values[row], zone),
-            Values::DateTime64(values, digits, zone, without_zeros) => {
-                append_date_time64(out, values[row], *digits, zone);
-                if *without_zeros {
-                    cut_zeros(out, (*digits).into());
-                }
+            Values::DateTime(values, zone, MomentText::Simple) => append_date_time(out, values[row], zone),
+            Values::DateTime(values, zone, text) => {
+                Moments { digits: 0, text: *text, without_zeros: false }.append(out, values[row].into(), zone);
             }
+            Values::DateTime64(values, moments, zone) => moments.append(out, values[row], zone),
             Values::Time(values) => append_time(out, values[row].into(), 0),
             Values::Time64(values, digits) => append_time(out, values[row], *digits),
             // A number that is not one of the enum's can only come from a damaged file: it is shown as it is.

@@ -314,6 +314,9 @@ pub(super) fn empty(call: &Call<'_>, item: DataType) -> Bound {
 pub(super) fn empty_to_single(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
     let item = item_type(call, 0)?.clone();
+    if item == DataType::Nothing {
+        return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, "Cannot get value from Nothing"));
+    }
     call.bind(DataType::array(item.clone()), move |arguments, rows| {
         let lists = Lists::of(arguments, 0)?;
         let mut chosen = Vec::new();

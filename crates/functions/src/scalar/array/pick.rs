@@ -44,7 +44,8 @@ fn pick(call: &Call<'_>, or_null: bool) -> Bound {
             format!("Second argument for function '{}' must be integer, got '{}' instead", call.name, call.type_of(1)),
         ));
     }
-    if call.constant(1).and_then(Value::as_i64) == Some(0) {
+    // Of a constant array there is nothing at 0, as there is nothing behind its end.
+    if call.constant(1).and_then(Value::as_i64) == Some(0) && call.constant(0).is_none() {
         return Err(Error::new(ErrorCode::ZERO_ARRAY_OR_TUPLE_INDEX, "Array indices are 1-based"));
     }
     let result = if or_null { item.to_nullable() } else { (**item).clone() };
@@ -151,9 +152,6 @@ pub(super) fn slice(call: &Call<'_>) -> Bound {
         if !is_integer_of_any_width(inner) && *inner != DataType::Nothing {
             return Err(call.illegal(at));
         }
-    }
-    if call.constant(1).and_then(Value::as_i64) == Some(0) {
-        return Err(Error::new(ErrorCode::ZERO_ARRAY_OR_TUPLE_INDEX, "Indices in arrays are 1-based"));
     }
     call.bind(call.type_of(0).clone(), |arguments, rows| {
         let lists = Lists::of(arguments, 0)?;

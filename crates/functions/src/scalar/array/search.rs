@@ -7,7 +7,9 @@ use arrow_array::types::{Float32Type, Float64Type, UInt32Type, UInt64Type};
 use arrow_schema::DataType as ArrowType;
 use squall_types::cast::{CastMode, CastOptions, cast};
 use squall_types::text::{TextOptions, TextStyle, ValueWriter};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, convert_value, least_supertype};
+use squall_types::{
+    Column, DataType, Error, ErrorCode, Result, checkpoint, convert_value, largest_subtype, least_supertype,
+};
 
 use super::{Lists, Positions, extend, item_type, list_column};
 use crate::function::{Argument, BoundFunction};
@@ -165,10 +167,13 @@ pub(super) fn shared_numbers(lists: &[Lists], text: &TextOptions) -> Result<(Vec
 
 /// The arguments, all of them arrays, as arrays of one item type.
 pub(super) fn common_arrays(call: &Call<'_>) -> Result<(DataType, CastOptions)> {
-    let items = (0..call.arguments.len())
-        .map(|at| item_type(call, at).map(|item| item.remove_low_cardinality().clone()))
-        .collect::<Result<Vec<_>>>()?;
+    let items = items_without_dictionaries(call)?;
     Ok((DataType::array(least_supertype(&items)?), CastOptions::new(CastMode::Plain, call.session_zone()?)))
+}
+
+/// The types of the items of all arguments, which are arrays.
+fn items_without_dictionaries(call: &Call<'_>) -> Result<Vec<DataType>> {
+    (0..call.arguments.len()).map(|at| item_type(call, at).map(|item| item.remove_low_cardinality().clone())).collect()
 }
 
 /// `hasAny(a, b)`, `hasAll(a, b)`, `hasSubstr(a, b)`.
@@ -214,11 +219,26 @@ pub(super) fn compare(call: &Call<'_>, contains: Contains) -> Bound {
     })
 }
 
-/// Items that are in every one of the arrays, each once, in the order of the first array.
+/// Items that are in every one of the arrays, each once, in the order of the first array. They are compared in a type that holds those
+/// of all arrays, and given in one that is part of each array's type.
 pub(super) fn intersect(call: &Call<'_>) -> Bound {
     call.arguments(1..=usize::MAX)?;
-    let (common, options) = common_arrays(call)?;
-    call.bind(common.clone(), move |arguments, rows| {
+    let items = items_without_dictionaries(call)?;
+    let is_empty = items.contains(&DataType::Nothing);
+    let result = DataType::array(if is_empty { DataType::Nothing } else { largest_subtype(&items)? });
+    if is_empty {
+        return call.bind(result.clone(), move |_, rows| Column::default_values(result.clone(), rows));
+    }
+    let are_all = |of: fn(&DataType) -> bool| items.iter().all(|item| of(&item.remove_nullable()));
+    let common = match () {
+        // Integers of either sign have no common type of 64 bits.
+        () if are_all(DataType::is_any_integer) => least_supertype(&items).unwrap_or(DataType::Int256.to_nullable()),
+        // What other numbers have beyond the narrowest type does not count.
+        () if are_all(|item| item.is_number() || item.is_decimal()) => largest_subtype(&items)?.to_nullable(),
+        () => least_supertype(&items)?,
+    };
+    let (common, options) = (DataType::array(common), CastOptions::new(CastMode::Plain, call.session_zone()?));
+    call.bind(result.clone(), move |arguments, rows| {
         let lists = arguments
             .iter()
             .map(|column| Lists::of_column(&cast(column, &common, &options)?))
@@ -252,7 +272,7 @@ pub(super) fn intersect(call: &Call<'_>) -> Bound {
             }
             positions.end_row()?;
         }
-        positions.take(&first.items)
+        cast(&positions.take(&first.items)?, &result, &options)
     })
 }
 

@@ -8,6 +8,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
 
 use super::kernel::as_type;
 use super::simple::{Call, Function, Numbers, Strings, argument, integers, primitive_column, string_column};
+use super::string::check_first;
 use crate::function::{BoundFunction, ScalarFunction};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
@@ -85,6 +86,7 @@ fn slice(call: &Call<'_>) -> Bound {
     call.arguments(2..=3)?;
     call.strings([0])?;
     call.integers(1..call.arguments.len())?;
+    check_first(call)?;
     call.bind(DataType::String, |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
         let offsets = integers(arguments, 1, rows)?;

@@ -141,7 +141,10 @@ pub(super) fn resolve_box(call: &Call<'_>) -> Bound {
             if is_box {
                 let along = |value: f64| encoded(value, -180.0, 180.0, of_longitude);
                 let up = |value: f64| encoded(value, -90.0, 90.0, of_latitude);
-                let (from, to) = ((along(west[row]), up(south[row])), (along(east[row]), up(north[row])));
+                let from = (along(west[row]), up(south[row]));
+                // A box that lies beyond the map's edge is the one cell at its corner.
+                let is_beyond = west[row] > 180.0 || south[row] > 90.0;
+                let to = if is_beyond { from } else { (along(east[row]), up(north[row])) };
                 let boxes = (to.0 - from.0 + 1).saturating_mul(to.1 - from.1 + 1);
                 if boxes > BOXES_MAX {
                     return Err(Error::new(

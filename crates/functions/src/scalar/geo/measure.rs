@@ -122,7 +122,7 @@ fn of_rings(call: &Call<'_>, measure: fn(Space, &[Point]) -> f64) -> Bound {
     }
     let space = Space::of(call);
     call.bind(DataType::Float64, move |arguments, rows| {
-        let shapes = Shapes::of(argument(arguments, 0)?)?;
+        let shapes = Shapes::of_finite(argument(arguments, 0)?)?;
         let mut sums = Vec::with_capacity(rows);
         for row in 0..rows {
             let shape = shapes.multipolygon(row);
@@ -156,7 +156,7 @@ pub(super) fn resolve_hull(call: &Call<'_>) -> Bound {
         return Err(no_point(call));
     }
     call.bind(Shape::Polygon.data_type(), |arguments, rows| {
-        let shapes = Shapes::of(argument(arguments, 0)?)?;
+        let shapes = Shapes::of_finite(argument(arguments, 0)?)?;
         let mut builder = ShapesBuilder::new(2);
         for row in 0..rows {
             let shape = shapes.multipolygon(row);
@@ -205,7 +205,7 @@ where
         }
     }
     call.bind(return_type, move |arguments, rows| {
-        let (left, right) = (Shapes::of(argument(arguments, 0)?)?, Shapes::of(argument(arguments, 1)?)?);
+        let (left, right) = (Shapes::of_finite(argument(arguments, 0)?)?, Shapes::of_finite(argument(arguments, 1)?)?);
         let mut values = Vec::with_capacity(rows);
         for row in 0..rows {
             let (left, right) = (corrected(left.multipolygon(row)), corrected(right.multipolygon(row)));

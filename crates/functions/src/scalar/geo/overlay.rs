@@ -32,7 +32,7 @@ pub(super) fn resolve(call: &Call<'_>, rule: Rule) -> Result<Arc<dyn BoundFuncti
     }
     let space = Space::of(call);
     call.bind(Shape::MultiPolygon.data_type(), move |arguments, rows| {
-        let (left, right) = (Shapes::of(argument(arguments, 0)?)?, Shapes::of(argument(arguments, 1)?)?);
+        let (left, right) = (Shapes::of_finite(argument(arguments, 0)?)?, Shapes::of_finite(argument(arguments, 1)?)?);
         let mut builder = ShapesBuilder::new(3);
         for row in 0..rows {
             let (left, right) = (corrected(left.multipolygon(row)), corrected(right.multipolygon(row)));

@@ -56,6 +56,18 @@ impl Shapes {
         Ok(Self { levels, points: x.into_iter().zip(y).collect(), is_constant: column.is_constant() })
     }
 
+    /// The same where every coordinate must be a finite number.
+    ///
+    /// # Errors
+    /// `ILLEGAL_TYPE_OF_ARGUMENT`.
+    pub fn of_finite(column: &Column) -> Result<Self> {
+        let shapes = Self::of(column)?;
+        let coordinates = || shapes.points.iter().flat_map(|(x, y)| [*x, *y]);
+        let Some(wrong) = coordinates().find(|coordinate| !coordinate.is_finite()) else { return Ok(shapes) };
+        let what = if wrong.is_nan() { "NaN" } else { "infinite" };
+        Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, format!("Point's component must not be {what}")))
+    }
+
     /// How often arrays are nested.
     pub fn depth(&self) -> usize {
         self.levels.len()

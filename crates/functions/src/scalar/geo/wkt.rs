@@ -65,7 +65,7 @@ pub(super) fn resolve_wkt(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
     let depth = geometry(call, 0)?;
     call.bind(DataType::String, move |arguments, rows| {
-        let shapes = Shapes::of(argument(arguments, 0)?)?;
+        let shapes = Shapes::of_finite(argument(arguments, 0)?)?;
         string_column(rows, 32 * rows, |out, row| {
             checkpoint(256)?;
             match depth {
@@ -118,7 +118,7 @@ pub(super) fn resolve_svg(call: &Call<'_>) -> Bound {
     let depth = geometry(call, 0)?;
     call.strings([1].into_iter().filter(|at| *at < call.arguments.len()))?;
     call.bind(DataType::String, move |arguments, rows| {
-        let shapes = Shapes::of(argument(arguments, 0)?)?;
+        let shapes = Shapes::of_finite(argument(arguments, 0)?)?;
         let styles = if arguments.len() > 1 { Strings::of(arguments, 1)? } else { Strings::Constant(b"") };
         string_column(rows, 64 * rows, |out, row| {
             checkpoint(256)?;

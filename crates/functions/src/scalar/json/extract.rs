@@ -16,8 +16,9 @@ use squall_types::json::document::Element;
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
-/// The type that the last argument names.
+/// The type that the last argument names, which is read before anything else.
 pub(super) fn constant_type(call: &Call<'_>) -> Result<DataType> {
+    steps::check_count(call, 1)?;
     let last = call.arguments.len() - 1;
     let named = call.constant(last).and_then(|value| value.as_str()).ok_or_else(|| {
         Error::new(
@@ -32,8 +33,8 @@ pub(super) fn constant_type(call: &Call<'_>) -> Result<DataType> {
 }
 
 pub(super) fn resolve(call: &Call<'_>) -> Bound {
-    steps::check(call, 1)?;
     let (name, result) = (call.name, constant_type(call)?);
+    steps::check(call, 1)?;
     let options = call.text_options()?;
     call.bind(result.clone(), move |arguments, rows| {
         let mut builder = Builder::new(&result, &options)?;

@@ -217,8 +217,8 @@ pub(super) fn resolve_keys_and_values_raw(call: &Call<'_>) -> Bound {
 }
 
 pub(super) fn resolve_keys_and_values(call: &Call<'_>) -> Bound {
-    steps::check(call, 1)?;
     let (name, value_type) = (call.name, constant_type(call)?);
+    steps::check(call, 1)?;
     let pair = DataType::tuple([DataType::String, value_type.clone()]);
     let options = call.text_options()?;
     call.bind(DataType::array(pair.clone()), move |arguments, rows| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use simd_json::{Node, StaticNode};
-use squall_types::text::{TextStyle, ValueWriter, append_json};
+use squall_types::text::{TextOptions, TextStyle, ValueWriter, append_json};
 use squall_types::{DataType, Error, ErrorCode, Result, checkpoint};
 
 use crate::function::BoundFunction;
@@ -14,12 +14,7 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 pub(super) fn resolve_to_json(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    let settings = &call.context.settings;
-    let mut options = call.text_options()?;
-    options.json_quote_64bit_integers = settings.output_format_json_quote_64bit_integers;
-    options.json_quote_64bit_floats = settings.output_format_json_quote_64bit_floats;
-    options.json_quote_denormals = settings.output_format_json_quote_denormals;
-    options.json_escape_forward_slashes = settings.output_format_json_escape_forward_slashes;
+    let options = TextOptions::of(&call.context.settings, call.session_zone()?);
     call.bind(DataType::String, move |arguments, rows| {
         let mut writer = ValueWriter::new(argument(arguments, 0)?, TextStyle::Json, &options)?;
         string_column(rows, rows * 8, |out, row| {

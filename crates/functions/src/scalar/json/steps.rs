@@ -5,8 +5,8 @@ use squall_types::{Column, Error, ErrorCode, Result};
 use crate::scalar::simple::{Call, Strings, integers};
 use squall_types::json::document::{Element, Parser};
 
-/// Checks the document and the steps; `last` arguments at the end are no steps.
-pub(super) fn check(call: &Call<'_>, last: usize) -> Result<()> {
+/// Checks that there is a document, beside `last` arguments at the end.
+pub(super) fn check_count(call: &Call<'_>, last: usize) -> Result<()> {
     if call.arguments.len() < 1 + last {
         let wanted = if last == 0 { "one argument" } else { "two arguments" };
         return Err(Error::new(
@@ -14,6 +14,12 @@ pub(super) fn check(call: &Call<'_>, last: usize) -> Result<()> {
             format!("Function {} requires at least {wanted}", call.name),
         ));
     }
+    Ok(())
+}
+
+/// Checks the document and the steps; `last` arguments at the end are no steps.
+pub(super) fn check(call: &Call<'_>, last: usize) -> Result<()> {
+    check_count(call, last)?;
     let document = call.type_of(0);
     if !document.is_string_or_fixed_string() {
         return Err(Error::new(

@@ -137,11 +137,13 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("enabledProfiles", surroundings::resolve_names).of_moment(),
     &Function::new("enabledRoles", surroundings::resolve_names).of_moment(),
     &Function::new("formatRow", surroundings::resolve_format_row)
+        .showing_names()
         .with_nulls()
         .with_dictionaries()
         .of_moment()
         .not_folded(),
     &Function::new("formatRowNoNewline", surroundings::resolve_format_row)
+        .showing_names()
         .with_nulls()
         .with_dictionaries()
         .of_moment()

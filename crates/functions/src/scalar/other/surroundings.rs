@@ -36,21 +36,23 @@ fn constant(call: &Call<'_>, data_type: DataType, value: Value) -> Bound {
 pub(super) fn resolve_format_row(call: &Call<'_>) -> Bound {
     call.arguments(2..=usize::MAX)?;
     let surroundings = surroundings(call)?.clone();
-    let format: Arc<str> = name(call, 0)?.into();
-    let cuts_newline = call.name.ends_with("NoNewline");
-    // Whether there is such a format shows now, not at the first row.
-    let columns = |arguments: &[Column]| -> Result<Block> {
-        let values = arguments.get(1..).unwrap_or_default();
-        let named = values
-            .iter()
-            .enumerate()
-            .map(|(at, column)| column.materialize().map(|column| (format!("c{}", at + 1), column)));
-        Block::from_columns(named.collect::<Result<Vec<_>>>()?)
+    let named = match call.constant(0) {
+        Some(Value::Tuple(named)) => &named[..],
+        _ => &[],
     };
+    let [Value::String(format), Value::Array(names)] = named else {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("The 1st argument 'format' of function {} must be a constant string", call.name),
+        ));
+    };
+    let Some(format) = std::str::from_utf8(format).ok().map(Arc::<str>::from) else { return Err(call.illegal(0)) };
+    let (names, cuts_newline) = (names.clone(), call.name.ends_with("NoNewline"));
+    // Whether there is such a format shows now, not at the first row.
     let none: Vec<Column> = call.arguments.iter().map(|argument| Column::empty(argument.data_type.clone())).collect();
-    surroundings.format_rows(&format, &columns(&none)?)?;
+    surroundings.format_rows(&format, &named_block(&names, &none)?)?;
     call.bind(DataType::String, move |arguments, rows| {
-        let written = surroundings.format_rows(&format, &columns(arguments)?)?;
+        let written = surroundings.format_rows(&format, &named_block(&names, arguments)?)?;
         let bytes = written.iter().map(Vec::len).sum();
         string_column(rows, bytes, |out, row| {
             let own = written.get(row).map_or(&b""[..], Vec::as_slice);
@@ -58,6 +60,13 @@ pub(super) fn resolve_format_row(call: &Call<'_>) -> Bound {
             Ok(())
         })
     })
+}
+
+/// The arguments behind the first one under their names.
+fn named_block(names: &[Value], arguments: &[Column]) -> Result<Block> {
+    let named = names.iter().zip(arguments.get(1..).unwrap_or_default());
+    let named = named.map(|(name, column)| Ok((name.as_str().unwrap_or_default(), column.materialize()?)));
+    Block::from_columns(named.collect::<Result<Vec<_>>>()?)
 }
 
 /// `hasColumnInTable([host, [user, [password,]]] database, table, column)`.

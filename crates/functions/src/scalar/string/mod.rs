@@ -23,6 +23,7 @@ mod url;
 mod utf8;
 
 pub(super) use search::{fold_ascii, fold_characters};
+pub(super) use substring::check_first;
 pub(super) use utf8::{count_characters, offset_of_character};
 
 use super::simple::Function;

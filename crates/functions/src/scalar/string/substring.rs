@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_types::{DataType, Result};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, argument, integers, string_column};
@@ -44,6 +44,20 @@ fn part(string: &[u8], characters: bool, range: impl FnOnce(usize) -> (usize, us
     rest.get(..offset_of_character(rest, end - start)).unwrap_or_default()
 }
 
+/// Refuses a constant 0 as the place where a part of a string begins, as ClickHouse does unless the string is a constant too or the length
+/// is none: then nothing is there.
+///
+/// # Errors
+/// `ZERO_ARRAY_OR_TUPLE_INDEX`.
+pub(in crate::scalar) fn check_first(call: &Call<'_>) -> Result<()> {
+    let is_zero = call.constant(1).and_then(Value::as_i64) == Some(0);
+    let has_constant_length = call.arguments.len() < 3 || call.constant(2).is_some();
+    if is_zero && has_constant_length && call.constant(0).is_none() {
+        return Err(Error::new(ErrorCode::ZERO_ARRAY_OR_TUPLE_INDEX, "Indices in strings are 1-based"));
+    }
+    Ok(())
+}
+
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=3)?;
     if let DataType::Enum8(_) | DataType::Enum16(_) = call.type_of(0) {
@@ -51,6 +65,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     }
     call.each([0], is_text)?;
     call.integers([1, 2])?;
+    check_first(call)?;
     let characters = call.name.ends_with("UTF8");
     call.bind(DataType::String, move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;

@@ -47,11 +47,14 @@ pub(super) fn flatten(call: &Call<'_>) -> Bound {
         }
     }
     let own = elements_of(call, 0)?;
+    if own.iter().any(|element| element.name.is_none()) {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Tuple argument for function 'flattenTuple' must be named. Got '{}'", call.type_of(0)),
+        ));
+    }
     let mut flat = Vec::new();
     collect(own, "", &mut flat);
-    if own.iter().any(|element| element.name.is_none()) {
-        flat.iter_mut().for_each(|element| element.name = None);
-    }
     let result = DataType::Tuple(flat.into());
     call.bind(result.clone(), move |arguments, rows| {
         fn collect(column: &Column, out: &mut Vec<Column>) -> Result<()> {

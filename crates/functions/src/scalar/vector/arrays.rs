@@ -54,7 +54,16 @@ pub(super) fn power(call: &Call<'_>, at: usize) -> Result<f64> {
             format!("Argument at index {at} for function {} must be constant", call.name),
         )
     })?;
-    power.as_f64().filter(|power| *power >= 1.0 && power.is_finite()).ok_or_else(|| {
+    let number = power
+        .as_f64()
+        .filter(|_| call.type_of(at).is_number() || call.type_of(at).is_wide_integer())
+        .ok_or_else(|| {
+            Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                format!("Argument p of function {} must be a numeric constant", call.name),
+            )
+        })?;
+    Some(number).filter(|power| *power >= 1.0 && power.is_finite()).ok_or_else(|| {
         Error::new(
             ErrorCode::ARGUMENT_OUT_OF_BOUND,
             format!("Second argument for function {} must be a finite number not less than one", call.name),
@@ -140,7 +149,7 @@ macro_rules! float {
 
             #[inline(always)]
             fn power(value: $native, power: f64) -> $native {
-                value.powf(power as $native)
+                f64::from(value).powf(power) as $native
             }
 
             #[inline(always)]

@@ -230,6 +230,9 @@ fn alter(
             "Another ALTER of storage MaterializedView than MODIFY QUERY, MODIFY REFRESH and MODIFY COMMENT",
         ));
     }
+    if alteration.definition.has_old_syntax() {
+        check_old_syntax(command)?;
+    }
     let name = |name: &ast::Identifier| identifier(session, name);
     let planned = |work: &mut dyn FnMut(&PlannerContext<'_>) -> Result<()>| {
         planning::planner_now(session, context, |planner| work(planner))
@@ -352,6 +355,28 @@ fn inner_columns(
         return Ok(None);
     }
     Ok(Some(session.databases_of(database).table(database, &view.target_table)?.columns().to_vec()))
+}
+
+/// What tables whose keys are their engine's arguments do not take.
+///
+/// # Errors
+/// `BAD_ARGUMENTS`.
+fn check_old_syntax(command: &AlterCommand) -> Result<()> {
+    let message = match command {
+        AlterCommand::ModifyOrderBy(_) => {
+            "ALTER MODIFY ORDER BY is not supported for default-partitioned tables created with the old syntax"
+        }
+        AlterCommand::ModifyTtl(_) => {
+            "ALTER MODIFY TTL is not supported for default-partitioned tables created with the old syntax"
+        }
+        AlterCommand::AddIndex { .. } => "ALTER ADD INDEX is not supported for tables with the old syntax",
+        AlterCommand::AddProjection { .. } => "ALTER ADD PROJECTION is not supported for tables with the old syntax",
+        AlterCommand::ModifySetting(_) | AlterCommand::ResetSetting(_) => {
+            "Cannot alter settings, because table engine doesn't support settings changes."
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::new(ErrorCode::BAD_ARGUMENTS, message))
 }
 
 /// A command that is not here, by its words.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use squall_engine::QueryContext;
 use squall_sql::ast::{self, SystemCommand};
-use squall_types::{Error, Result};
+use squall_types::{Error, ErrorCode, Result};
 
 use crate::access::Privilege;
 use crate::query::Answer;
@@ -85,6 +85,26 @@ pub(in crate::query) async fn run(
         | SystemCommand::ReloadEmbeddedDictionaries
         | SystemCommand::ReloadFunctions
         | SystemCommand::ReloadModels => Ok(Answer::Done),
+        // Nothing is replicated or distributed: what sends and fetches has nothing to do, stopped or started.
+        SystemCommand::StopDistributedSends
+        | SystemCommand::StartDistributedSends
+        | SystemCommand::StopFetches
+        | SystemCommand::StartFetches
+        | SystemCommand::StopReplicatedSends
+        | SystemCommand::StartReplicatedSends
+        | SystemCommand::StopReplicationQueues
+        | SystemCommand::StartReplicationQueues
+        | SystemCommand::StopPullingReplicationLog
+        | SystemCommand::StartPullingReplicationLog
+        | SystemCommand::StopReplicatedDdlQueries
+        | SystemCommand::StartReplicatedDdlQueries
+        | SystemCommand::RestartReplicas => Ok(Answer::Done),
+        // Tables have their parts and the parts' keys from the server's start on.
+        SystemCommand::WaitLoadingParts | SystemCommand::LoadPrimaryKey => Ok(Answer::Done),
+        SystemCommand::SyncReplica | SystemCommand::RestartReplica | SystemCommand::RestoreReplica => {
+            Err(none_of_the_kind(session, statement, "replicated"))
+        }
+        SystemCommand::FlushDistributed => Err(none_of_the_kind(session, statement, "distributed")),
         SystemCommand::StopViews
         | SystemCommand::StartViews
         | SystemCommand::RefreshView
@@ -108,6 +128,19 @@ pub(in crate::query) async fn run(
             }
             Err(Error::not_implemented(format!("SYSTEM {words}")))
         }
+    }
+}
+
+/// The error of a command for tables of a kind that is not there: a table is not of it, or is not there either.
+fn none_of_the_kind(session: &Session, statement: &ast::System, kind: &str) -> Error {
+    let refuse = |name: &ast::TableName| -> Result<Error> {
+        let (database, table) = table_name(session, name)?;
+        session.databases_of(&database).table(&database, &table)?;
+        Ok(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Table {database}.{table} is not {kind}")))
+    };
+    match statement.tables.first() {
+        Some(name) => refuse(name).unwrap_or_else(|error| error),
+        None => Error::not_implemented(format!("SYSTEM {}", statement.command.keywords())),
     }
 }
 

@@ -1,5 +1,6 @@
 //! CREATE and ATTACH of databases, tables and views. The catalog's commits wait for the disk, so they run on a thread for that.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
@@ -7,7 +8,7 @@ use squall_planner::{
     MATERIALIZED_VIEW, TableDefinition, Used, plan_materialized_view, plan_table_definition, plan_view_definition,
 };
 use squall_sql::ast::{self, CreateMode, CreateSource};
-use squall_storage::{Databases, TEMPORARY_DATABASE, TableName};
+use squall_storage::{Databases, TEMPORARY_DATABASE, TableName, takes_setting};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::show;
@@ -90,6 +91,21 @@ fn check_attach(statement: &ast::CreateTable) -> Result<()> {
     ))
 }
 
+/// The settings of a new table's clause that are the query's: those that its engine does not have.
+pub(in crate::query) fn settings_of_query<'a>(
+    statement: &'a ast::CreateTable,
+    session: &Session,
+) -> impl Iterator<Item = &'a ast::Setting> {
+    let storage = statement.storage.iter();
+    storage.flat_map(|storage| storage.settings.iter().filter(|setting| !is_of_engine(storage, setting, session)))
+}
+
+/// Whether a setting of a table's clause is kept with the table; what is no setting of queries either is refused there.
+fn is_of_engine(storage: &ast::Storage, setting: &ast::Setting, session: &Session) -> bool {
+    let engine = storage.engine.as_ref().map_or("MergeTree", |engine| &engine.name);
+    takes_setting(engine, &setting.name) || session.settings.get(&setting.name).is_none()
+}
+
 /// Runs CREATE TABLE, and the INSERT of its `AS SELECT` or `CLONE AS`.
 pub(in crate::query) async fn table(
     session: &Session,
@@ -108,6 +124,14 @@ pub(in crate::query) async fn table(
     if if_not_exists && databases.has_table(&database, &table) {
         return Ok(Answer::Done);
     }
+    let mut statement = Cow::Borrowed(statement);
+    if settings_of_query(&statement, session).next().is_some()
+        && let Some(storage) = &mut statement.to_mut().storage
+    {
+        let own = std::mem::take(&mut storage.settings).into_iter();
+        storage.settings = own.filter(|setting| is_of_engine(storage, setting, session)).collect();
+    }
+    let statement = &*statement;
     let definition = planning::with_planner(session, context, statement, plan_table_definition).await?;
     if let Some(format) = squall_storage::format_of_definition(&definition) {
         session.access.check_source(Privilege::File)?;

@@ -33,11 +33,17 @@ pub(in crate::query) async fn create(
     }
     if statement.attach && statement.definition.is_none() {
         let (databases, if_not_exists) = (session.server.databases.clone(), statement.mode == CreateMode::IfNotExists);
-        run_blocking(move || databases.attach_table(&database, &name, if_not_exists)).await?;
+        run_blocking(move || databases.attach_dictionary(&database, &name, if_not_exists)).await?;
         return Ok(Answer::Done);
     }
     let functions = planning::function_context(session, &context.query_id, planning::lookups(session));
     let definition = plan_dictionary(statement, &database, &functions)?;
+    // Dictionaries that are there may have one: it was taken once.
+    if definition.layout.is_direct() && statement.definition.as_ref().is_some_and(|written| written.lifetime.is_some())
+    {
+        let message = "'lifetime' parameter is redundant for a dictionary of layout 'direct'";
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    }
     check_source(session, &definition.source, context).await?;
     let databases = session.server.databases.clone();
     let mode = statement.mode;

@@ -345,7 +345,14 @@ impl MergeTree {
         let zone = squall_types::calendar::TimeZone::utc();
         let options = squall_types::CastOptions::new(squall_types::CastMode::Plain, zone);
         let cast = |(key, value): (&squall_planner::KeyExpression, &Column)| {
-            squall_types::cast(value, key.expression.data_type(), &options)
+            let to = key.expression.data_type();
+            squall_types::cast(value, to, &options).map_err(|error| match value.data_type() {
+                squall_types::DataType::String => Error::new(
+                    ErrorCode::TYPE_MISMATCH,
+                    format!("Cannot convert string {} to type {to}", value.value(0)),
+                ),
+                _ => error,
+            })
         };
         let columns = keys.iter().zip(values).map(cast).collect::<Result<Vec<Column>>>()?;
         Ok(crate::merge_tree::parts::partition::id_of_row(&columns, 0).into())

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use squall_planner::TableDefinition;
 use squall_types::calendar::TimeZone;
 use squall_types::{CastMode, CastOptions, Column, DataType, Value, cast};
 
 use super::part::Part;
 use crate::merge_tree::MergeTreeTable;
-use crate::merge_tree::scans::origin::partition_value;
+use crate::merge_tree::scans::origin::partition_values;
 use crate::table::PartInfo;
 
 /// Of all parts of a table.
@@ -23,6 +24,7 @@ pub(in crate::merge_tree) fn of_parts(table: &MergeTreeTable) -> Vec<PartInfo> {
     }
     let partition_date = of_partition.iter().copied().find(is_date);
     let partition_time = of_partition.iter().copied().find(is_time);
+    let marking = Marking::of(definition);
     let info = |part: &Arc<Part>| {
         let bounds = |column: Option<usize>| column.and_then(|column| bounds(table, part, column));
         PartInfo {
@@ -31,7 +33,8 @@ pub(in crate::merge_tree) fn of_parts(table: &MergeTreeTable) -> Vec<PartInfo> {
             partition: partition(table, part),
             rows: part.rows,
             bytes_on_disk: part.file.bytes,
-            marks: part.description.primary_index.granules() as u64,
+            part_type: marking.part_type(part.rows, part.file.bytes),
+            marks: marking.marks(part.rows, part.description.granularity),
             primary_key_bytes: part.description.primary_index.keys.iter().map(Column::memory_bytes).sum::<usize>()
                 as u64,
             path: part.file.path.clone(),
@@ -44,6 +47,41 @@ pub(in crate::merge_tree) fn of_parts(table: &MergeTreeTable) -> Vec<PartInfo> {
         }
     };
     table.parts.parts.iter().map(info).collect()
+}
+
+/// What the table's settings say of marks and kinds of parts. Here they change nothing but what is told of parts.
+pub(in crate::merge_tree) struct Marking {
+    /// Granules may have fewer rows than `index_granularity`, so that a mark at the end tells how many the last one has.
+    is_adaptive: bool,
+    /// Parts of fewer bytes or rows are compact.
+    wide_from_bytes: u64,
+    wide_from_rows: u64,
+}
+
+impl Marking {
+    pub(in crate::merge_tree) fn of(definition: &TableDefinition) -> Self {
+        let setting = |name: &str, default: u64| {
+            let set = definition.settings.iter().find(|(known, _)| &**known == name);
+            set.and_then(|(_, value)| value.parse().ok()).unwrap_or(default)
+        };
+        Self {
+            is_adaptive: setting("index_granularity_bytes", 10 << 20) > 0,
+            wide_from_bytes: setting("min_bytes_for_wide_part", 10 << 20),
+            wide_from_rows: setting("min_rows_for_wide_part", 0),
+        }
+    }
+
+    /// The marks of so many rows in granules of one size.
+    pub(in crate::merge_tree) fn marks(&self, rows: u64, granularity: usize) -> u64 {
+        let granules = rows.div_ceil(granularity.max(1) as u64);
+        granules + u64::from(self.is_adaptive && granules > 0)
+    }
+
+    /// What a part of so many rows and bytes is called.
+    pub(in crate::merge_tree) fn part_type(&self, rows: u64, bytes: u64) -> &'static str {
+        let is_small = bytes < self.wide_from_bytes || rows < self.wide_from_rows;
+        if self.is_adaptive && is_small { "Compact" } else { "Wide" }
+    }
 }
 
 /// The smallest and largest value of a column of dates or times, in days or seconds.
@@ -61,8 +99,7 @@ fn partition(table: &MergeTreeTable, part: &Part) -> Arc<str> {
         if keys.is_empty() {
             return Some("tuple()".to_owned());
         }
-        let values = keys.iter().map(|key| partition_value(table, part, &key.expression).ok());
-        let values = values.collect::<Option<Vec<Value>>>()?;
+        let values = partition_values(table, part).ok()?;
         let types: Vec<DataType> = keys.iter().map(|key| key.expression.data_type().clone()).collect();
         let (data_type, value) = match (&types[..], &values[..]) {
             ([data_type], [value]) => (data_type.clone(), value.clone()),

@@ -7,6 +7,7 @@ use squall_types::Result;
 
 use super::projection::Projection;
 use crate::merge_tree::parts::part::Part;
+use crate::merge_tree::parts::part_info::Marking;
 use crate::merge_tree::scans::pruning;
 use crate::merge_tree::{MergeTreeTable, PartSet};
 use crate::table::{ProjectionPart, TableHandle};
@@ -46,6 +47,7 @@ impl MergeTreeTable {
 
     /// What each part has of the table's projections.
     pub(in crate::merge_tree) fn parts_of_projections(&self) -> Vec<ProjectionPart> {
+        let marking = Marking::of(&self.live.identity.definition);
         let of = |part: &Arc<Part>| {
             let known = |projection: &Arc<Projection>| {
                 let found = projection.of_part(part)?;
@@ -53,7 +55,8 @@ impl MergeTreeTable {
                     name: projection.bound.name.clone(),
                     parent: part.file.name.clone(),
                     rows: found.rows,
-                    marks: found.rows.div_ceil(found.description.granularity.max(1) as u64),
+                    part_type: marking.part_type(found.rows, found.file.bytes),
+                    marks: marking.marks(found.rows, found.description.granularity),
                     bytes_on_disk: found.file.bytes,
                 })
             };

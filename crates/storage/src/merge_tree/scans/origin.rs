@@ -9,6 +9,7 @@ use std::task::Waker;
 use squall_planner::{ColumnDescription, Expression, Projected, Projection, TableMetadata, named_like};
 use squall_types::{Block, Column, DataType, Error, Result, Schema, TupleElement, Value};
 
+use super::pruning;
 use crate::evaluate::evaluate;
 use crate::index_analysis::IndexAnalysis;
 use crate::merge_tree::MergeTreeTable;
@@ -91,17 +92,22 @@ impl Origin {
             Self::DiskName => Value::string("default"),
             Self::SampleFactor => Value::Float64(1.0),
             Self::RowExists => Value::UInt64(1),
-            Self::PartitionValue => {
-                let keys = &table.live.identity.definition.partition_key;
-                let values = keys.iter().map(|key| partition_value(table, part, &key.expression));
-                Value::Tuple(values.collect::<Result<Vec<_>>>()?.into())
-            }
+            Self::PartitionValue => Value::Tuple(partition_values(table, part)?.into()),
         }))
     }
 }
 
-/// The value of a partition key, which all rows of the part share: that of the row with the smallest value of the key's column.
-pub(in crate::merge_tree) fn partition_value(table: &MergeTreeTable, part: &Part, key: &Expression) -> Result<Value> {
+/// The values of the partition key, which all rows of the part share.
+pub(in crate::merge_tree) fn partition_values(table: &MergeTreeTable, part: &Part) -> Result<Vec<Value>> {
+    if let Some(values) = pruning::partition_values(&table.live, part) {
+        return Ok(values);
+    }
+    let keys = &table.live.identity.definition.partition_key;
+    keys.iter().map(|key| partition_value(table, part, &key.expression)).collect()
+}
+
+/// The value of a key of partitions by the bounds of its column: that of the row with the smallest value.
+fn partition_value(table: &MergeTreeTable, part: &Part, key: &Expression) -> Result<Value> {
     let identity = &table.live.identity;
     let mut columns = Vec::new();
     key.visit_columns(&mut |column| {

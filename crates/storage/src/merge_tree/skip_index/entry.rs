@@ -32,9 +32,16 @@ pub(super) enum Entry {
     Words {
         tokenizer: Tokenizer,
         seed: u64,
-        filter: Filter,
-        is_any: bool,
+        columns: Vec<WordsOfColumn>,
     },
+}
+
+/// The words of a column.
+#[derive(Clone)]
+pub(super) struct WordsOfColumn {
+    filter: Filter,
+    /// There are words that the filter does not know.
+    is_any: bool,
 }
 
 impl Entry {
@@ -49,8 +56,7 @@ impl Entry {
             SkipIndexKind::Words { tokenizer, bytes, hashes, seed } => Self::Words {
                 tokenizer: tokenizer.clone(),
                 seed: *seed,
-                filter: Filter::new(*bytes, *hashes),
-                is_any: false,
+                columns: vec![WordsOfColumn { filter: Filter::new(*bytes, *hashes), is_any: false }; columns],
             },
             SkipIndexKind::Text { .. } => return None,
         })
@@ -119,12 +125,12 @@ impl Entry {
                     known.append(&mut hashes);
                 }
             }
-            Self::Words { tokenizer, seed, filter, is_any } => {
-                if let Some(column) = columns.first() {
+            Self::Words { tokenizer, seed, columns: known } => {
+                for (known, column) in known.iter_mut().zip(columns) {
                     each_text(column, &mut |text| {
                         checkpoint(VALUE_WORK * (1 + text.len()))?;
-                        *is_any |= has_other_words(tokenizer, text);
-                        tokenizer.words(text)?.iter().for_each(|word| filter.add(hash_of_word(word, *seed)));
+                        known.is_any |= has_other_words(tokenizer, text);
+                        tokenizer.words(text)?.iter().for_each(|word| known.filter.add(hash_of_word(word, *seed)));
                         Ok(())
                     })?;
                 }
@@ -164,9 +170,13 @@ impl Entry {
                     put_string(&filter, &mut out);
                 }
             }
-            Self::Words { filter, is_any, .. } => {
-                out.push(u8::from(*is_any));
-                filter.append_to(&mut out);
+            Self::Words { columns, .. } => {
+                for column in columns {
+                    let mut own = vec![u8::from(column.is_any)];
+                    column.filter.append_to(&mut own);
+                    // That of an only column is the whole entry.
+                    if columns.len() == 1 { out = own } else { put_string(&own, &mut out) }
+                }
             }
         }
         Ok(out)

@@ -43,13 +43,18 @@ impl IndexFilter {
             }
         };
         let filter = Self { index: index.clone(), question };
-        filter.is_useful().then_some(filter)
+        let is_asked = match &filter.question {
+            Question::Ranges(condition) => condition.is_useful(&|field| filter.place(field).is_some()),
+            Question::Rows(condition) => condition.is_useful(),
+            Question::Terms(terms) => terms.is_asked(),
+        };
+        is_asked.then_some(filter)
     }
 
-    fn is_useful(&self) -> bool {
+    /// Whether its entries can leave anything out; what is asked of words may have none that tell.
+    pub(in super::super) fn is_useful(&self) -> bool {
         match &self.question {
-            Question::Ranges(condition) => condition.is_useful(&|field| self.place(field).is_some()),
-            Question::Rows(condition) => condition.is_useful(),
+            Question::Ranges(_) | Question::Rows(_) => true,
             Question::Terms(terms) => terms.is_useful(),
         }
     }
@@ -110,8 +115,18 @@ impl IndexFilter {
                 Ok(terms.can_hold(&|term| filters.get(term.column).is_none_or(|filter| may_hold(filter, term.hash))))
             }
             Question::Terms(terms) => {
-                let Some((is_any, filter)) = entry.split_first() else { return Err(corrupted()) };
-                Ok(*is_any != 0 || terms.can_hold(&|term| may_hold(filter, term.hash)))
+                let columns = match self.index.expressions.len() {
+                    0 | 1 => vec![entry],
+                    count => {
+                        let mut bytes = entry;
+                        let column = |_| squall_types::binary::take_string(&mut bytes).map_err(|_| corrupted());
+                        (0..count).map(column).collect::<Result<Vec<&[u8]>>>()?
+                    }
+                };
+                Ok(terms.can_hold(&|term| match columns.get(term.column).and_then(|own| own.split_first()) {
+                    Some((0, filter)) => may_hold(filter, term.hash),
+                    Some(_) | None => true,
+                }))
             }
         }
     }

@@ -23,8 +23,10 @@ pub(super) struct Term {
 /// A condition on terms.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Terms {
-    /// Nothing is known.
+    /// It asks nothing of what is indexed.
     Any,
+    /// It asks something that no terms tell of.
+    Open,
     Never,
     And(Vec<Terms>),
     Or(Vec<Terms>),
@@ -36,7 +38,7 @@ impl Terms {
     /// Whether it can hold where `has` tells which terms may be there.
     pub(super) fn can_hold(&self, has: &dyn Fn(&Term) -> bool) -> bool {
         match self {
-            Self::Any => true,
+            Self::Any | Self::Open => true,
             Self::Never => false,
             Self::And(all) => all.iter().all(|one| one.can_hold(has)),
             Self::Or(any) => any.iter().any(|one| one.can_hold(has)),
@@ -47,7 +49,7 @@ impl Terms {
     /// Whether it can leave anything out.
     pub(super) fn is_useful(&self) -> bool {
         match self {
-            Self::Any => false,
+            Self::Any | Self::Open => false,
             Self::Never => true,
             Self::And(all) => all.iter().any(Self::is_useful),
             Self::Or(any) => any.iter().all(Self::is_useful),
@@ -55,10 +57,25 @@ impl Terms {
         }
     }
 
+    /// Whether it asks anything of what is indexed.
+    pub(super) fn is_asked(&self) -> bool {
+        match self {
+            Self::Any => false,
+            Self::Never | Self::Open | Self::All(_) => true,
+            Self::And(all) => all.iter().any(Self::is_asked),
+            Self::Or(any) => any.iter().all(Self::is_asked),
+        }
+    }
+
+    /// What it says where it is negated: terms that are there do not tell that nothing else is.
+    fn negated(&self) -> Self {
+        if self.is_asked() { Self::Open } else { Self::Any }
+    }
+
     /// Calls `visit` with each term.
     pub(super) fn visit(&self, visit: &mut dyn FnMut(&Term)) {
         match self {
-            Self::Any | Self::Never => {}
+            Self::Any | Self::Open | Self::Never => {}
             Self::And(nodes) | Self::Or(nodes) => nodes.iter().for_each(|node| node.visit(visit)),
             Self::All(terms) => terms.iter().for_each(visit),
         }
@@ -92,6 +109,13 @@ impl Reader<'_> {
                 self.equals(operand, constant)
             }
             ("in", [operand, set]) => self.one_of(operand, set),
+            ("not", [inner]) => self.read(inner).negated(),
+            ("notEquals", [left, right]) => {
+                let (operand, constant) = if right.constant().is_some() { (left, right) } else { (right, left) };
+                self.equals(operand, constant).negated()
+            }
+            ("notIn", [operand, set]) => self.one_of(operand, set).negated(),
+            ("notLike", arguments) => self.of_text("like", arguments).negated(),
             ("has", [list, item]) if list.constant().is_some() => self.one_of(item, list),
             ("has" | "mapContains" | "mapContainsKey", [list, item]) => match list_item(item) {
                 Some((value, data_type)) => self.of_list(list, &[(value, data_type)], true),
@@ -145,7 +169,7 @@ impl Reader<'_> {
         let Some(tokenizer) = self.tokenizer() else { return Terms::Any };
         let words = tokenizer.words_around(piece, open.left, open.right).unwrap_or_default();
         if words.is_empty() {
-            Terms::Any
+            Terms::Open
         } else {
             Terms::All(words.iter().map(|word| self.word(column, word)).collect())
         }

@@ -5,7 +5,7 @@ use squall_types::calendar::{DAY_SECONDS, civil_from_days, days_from_civil, days
 use squall_types::{Error, Result};
 
 use super::super::format::{MONTHS, WEEKDAYS};
-use super::{Parsed, unreadable};
+use super::{Parsed, left_over, unreadable};
 
 /// What a function expects.
 #[derive(Clone, Copy)]
@@ -28,6 +28,21 @@ struct Fields {
     has_time: bool,
     is_pm: Option<bool>,
     offset: Option<i64>,
+    /// A comma between what says the date and what says the time: both must be whole then.
+    has_comma: bool,
+}
+
+/// How it goes on behind a part of a text.
+#[derive(PartialEq, Eq)]
+enum Next {
+    /// With another part.
+    Part,
+    /// With another part that no comma stands before.
+    PartWithoutComma,
+    /// It does not: what is left belongs to no time.
+    Nothing,
+    /// The part was a timestamp, and all that there is.
+    Timestamp(Parsed),
 }
 
 struct Reader<'a> {
@@ -103,44 +118,52 @@ fn number(digits: &[u8]) -> i64 {
 pub(super) fn parse(text: &[u8], style: Style, today: i64) -> Result<Parsed> {
     let mut reader = Reader { text, rest: text };
     let mut fields = Fields::default();
-    if text.is_empty() {
-        return Err(reader.failed("unexpected end of input"));
-    }
-    while let Some(byte) = reader.peek() {
-        if byte.is_ascii_digit() {
-            if let Some(parsed) = read_number(&mut reader, &mut fields, style)? {
-                return Ok(parsed);
-            }
-        } else {
-            read_other(&mut reader, &mut fields)?;
+    let mut may_be_comma = true;
+    let parsed = loop {
+        if may_be_comma && (fields.year != 0) != fields.has_time && reader.eat(b',') {
+            fields.has_comma = true;
         }
-    }
-    finish(&reader, fields, style, today)
+        let next = match reader.peek() {
+            None => Next::Nothing,
+            Some(byte) if byte.is_ascii_digit() && !(fields.year != 0 && fields.has_time) => {
+                read_number(&mut reader, &mut fields, style)?
+            }
+            Some(_) => read_other(&mut reader, &mut fields)?,
+        };
+        match next {
+            Next::Part => may_be_comma = true,
+            Next::PartWithoutComma => may_be_comma = false,
+            Next::Nothing => break finish(&reader, fields, style, today)?,
+            Next::Timestamp(parsed) => break parsed,
+        }
+    };
+    if reader.rest.is_empty() { Ok(parsed) } else { Err(left_over(text, reader.rest)) }
 }
 
-/// A number, and what belongs to it; a timestamp is the whole result.
-fn read_number(reader: &mut Reader<'_>, fields: &mut Fields, style: Style) -> Result<Option<Parsed>> {
+/// A number, and what belongs to it.
+fn read_number(reader: &mut Reader<'_>, fields: &mut Fields, style: Style) -> Result<Next> {
     let digits = reader.digits().to_vec();
     let part = |from: usize, to: usize| number(digits.get(from..to).unwrap_or_default());
     let is_new = fields.year == 0 && !fields.has_time;
     match digits.len() {
         9 | 10 if is_new => {
             let nanoseconds = if reader.eat(b'.') { reader.fraction() } else { 0 };
-            if !reader.rest.is_empty() {
-                return Err(reader.failed("unexpected text behind a timestamp"));
-            }
             let nanoseconds = if style.has_fractions { nanoseconds } else { 0 };
-            return Ok(Some(Parsed { seconds: number(&digits), is_utc: true, nanoseconds }));
+            return Ok(Next::Timestamp(Parsed { seconds: number(&digits), is_utc: true, nanoseconds }));
         }
         13 if is_new => {
             let nanoseconds = if style.has_fractions { part(10, 13) * 1_000_000 } else { 0 };
-            return Ok(Some(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds }));
+            return Ok(Next::Timestamp(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds }));
         }
         16 if is_new && style.has_fractions => {
-            return Ok(Some(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds: part(10, 16) * 1_000 }));
+            return Ok(Next::Timestamp(Parsed {
+                seconds: part(0, 10),
+                is_utc: true,
+                nanoseconds: part(10, 16) * 1_000,
+            }));
         }
         19 if is_new && style.has_fractions => {
-            return Ok(Some(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds: part(10, 19) }));
+            return Ok(Next::Timestamp(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds: part(10, 19) }));
         }
         14 if is_new => {
             (fields.year, fields.month, fields.day) = (part(0, 4), part(4, 6), part(6, 8));
@@ -155,17 +178,21 @@ fn read_number(reader: &mut Reader<'_>, fields: &mut Fields, style: Style) -> Re
         }
         4 if fields.year == 0 => {
             fields.year = part(0, 4);
-            read_after_year(reader, fields)?;
+            if !read_after_year(reader, fields)? {
+                return Ok(Next::PartWithoutComma);
+            }
         }
         1 | 2 => read_short(reader, fields, number(&digits), style)?,
         _ => return Err(reader.failed("unexpected number of decimal digits")),
     }
-    Ok(None)
+    Ok(Next::Part)
 }
 
-/// `-MM-DD` and the like behind a year.
-fn read_after_year(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
-    let Some(delimiter) = reader.peek().filter(|byte| matches!(byte, b'-' | b'/' | b'.' | b':')) else { return Ok(()) };
+/// `-MM-DD` and the like behind a year; whether there is anything of the kind.
+fn read_after_year(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<bool> {
+    let Some(delimiter) = reader.peek().filter(|byte| matches!(byte, b'-' | b'/' | b'.' | b':')) else {
+        return Ok(false);
+    };
     reader.skip(1);
     match reader.short()? {
         Some(month) => fields.month = month,
@@ -177,7 +204,7 @@ fn read_after_year(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
     if reader.eat(delimiter) {
         fields.day = reader.short()?.ok_or_else(|| reader.failed("a day is expected"))?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// A number of one or two digits: of a time, of a date, or a day of the month.
@@ -225,7 +252,11 @@ fn read_short(reader: &mut Reader<'_>, fields: &mut Fields, value: i64, style: S
             fields.hour = value;
             fields.has_time = true;
         }
-        _ => fields.day = value,
+        _ => {
+            fields.day = value;
+            // `Dec 31, 2015`.
+            reader.eat(b',');
+        }
     }
     Ok(())
 }
@@ -243,11 +274,11 @@ fn name(reader: &mut Reader<'_>, names: &[&str]) -> Option<i64> {
     Some(at as i64 + 1)
 }
 
-fn read_other(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
+fn read_other(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<Next> {
     match reader.peek() {
-        Some(b',' | b';') if reader.rest.len() == 1 => return Err(reader.failed("unexpected word after Date")),
-        Some(b' ' | b',' | b';') => reader.skip(1),
-        Some(b'T' | b't') if reader.rest.get(1).is_some_and(u8::is_ascii_digit) => reader.skip(1),
+        Some(b' ') => reader.skip(1),
+        // Between a date and a time; without a date it may begin a day of the week.
+        Some(b'T') if fields.year != 0 && !fields.has_time => reader.skip(1),
         Some(b'.') if fields.has_time => {
             reader.skip(1);
             fields.nanoseconds = reader.fraction();
@@ -261,7 +292,7 @@ fn read_other(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
             {
                 let part = |from: usize| number(digits.get(from..from + 2).unwrap_or_default());
                 (fields.hour, fields.minute, fields.second, fields.has_time) = (part(0), part(2), part(4), true);
-                return Ok(());
+                return Ok(Next::Part);
             }
             let (hours, minutes) = match digits.len() {
                 4 => (number(digits.get(..2).unwrap_or_default()), number(digits.get(2..).unwrap_or_default())),
@@ -277,9 +308,9 @@ fn read_other(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
             fields.offset = Some(if sign == b'-' { -seconds } else { seconds });
         }
         Some(byte) if byte.is_ascii_alphabetic() => read_word(reader, fields)?,
-        _ => return Err(reader.failed("unexpected symbol")),
+        _ => return Ok(Next::Nothing),
     }
-    Ok(())
+    Ok(Next::Part)
 }
 
 fn read_word(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
@@ -305,12 +336,16 @@ fn read_word(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
         return Ok(());
     }
     if name(reader, &WEEKDAYS).is_some() {
+        reader.eat(b',');
         return Ok(());
     }
     Err(reader.failed("unexpected word"))
 }
 
 fn finish(reader: &Reader<'_>, mut fields: Fields, style: Style, today: i64) -> Result<Parsed> {
+    if fields.has_comma && !(fields.has_time && fields.year != 0 && fields.month != 0 && fields.day != 0) {
+        return Err(reader.failed("unexpected word after Date"));
+    }
     if fields.year == 0 && fields.month == 0 && fields.day == 0 && !fields.has_time {
         return Err(reader.failed("neither Date nor Time was parsed successfully"));
     }

@@ -58,6 +58,19 @@ fn unreadable(message: impl Into<String>) -> Error {
     Error::new(ErrorCode::CANNOT_PARSE_DATETIME, message.into())
 }
 
+/// `CANNOT_PARSE_TEXT`: a time was read, but does not reach to the text's end.
+fn left_over(text: &[u8], rest: &[u8]) -> Error {
+    let (parsed, whole) = (text.strip_suffix(rest).unwrap_or(text), String::from_utf8_lossy(text));
+    Error::new(
+        ErrorCode::CANNOT_PARSE_TEXT,
+        format!(
+            "Cannot parse string '{whole}' as DateTime: syntax error at position {} (parsed just '{}')",
+            parsed.len(),
+            String::from_utf8_lossy(parsed)
+        ),
+    )
+}
+
 /// Binds a function that reads each row's text; `digits` are those of a `DateTime64`.
 fn bind(
     call: &Call<'_>,
