@@ -5,6 +5,8 @@
 
 /// What takes at most this share of the cache fits easily, as a divisor.
 const SMALL_SHARE: u64 = 8;
+/// So little fits whatever is read of it.
+const TINY_BYTES: u64 = 1 << 20;
 /// A scan that wants less than this share of the rows of a row group wants few of them, as a divisor.
 const FEW_ROWS_SHARE: u64 = 64;
 
@@ -27,7 +29,7 @@ impl Missing {
             // Beyond that they would push out each other.
             return self.bytes_of_scan <= cache_bytes / 4 * 3;
         }
-        let are_few = self.rows_wanted.saturating_mul(FEW_ROWS_SHARE) < self.rows;
+        let are_few = self.rows_wanted.saturating_mul(FEW_ROWS_SHARE) < self.rows && self.bytes_of_scan > TINY_BYTES;
         self.bytes_of_scan <= cache_bytes / SMALL_SHARE && !are_few
     }
 }
