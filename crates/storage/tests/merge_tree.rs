@@ -134,7 +134,7 @@ fn every_type_comes_back_from_memory_and_from_disk() {
         let table = databases.table("default", "t").unwrap();
         assert_eq!(table.rows(), Some(300));
         assert_eq!(table.parts().len(), 1);
-        assert_eq!(table.parts()[0].marks, 19);
+        assert_eq!(table.parts()[0].marks, 20);
         assert_eq!(read_all(&*table, &request(&*table, &names, None)).unwrap(), expected);
         assert_eq!(databases.column_cache().misses, 0);
     }
