@@ -201,7 +201,7 @@ pub(in crate::merge_tree) fn slice(
     let column = |(data_type, chunk): (&DataType, &Rows)| Column::of_rows(data_type.clone(), chunk.slice(offset, rows));
     let mut columns: Vec<Column> = schema.types().zip(chunks).map(column).collect();
     if let Some(first) = first {
-        columns.push(row_numbers(first, &[offset..offset + rows])?);
+        columns.push(row_numbers(first, std::slice::from_ref(&(offset..offset + rows)))?);
     }
     Ok(Block::new(schema.clone(), columns, rows))
 }
