@@ -314,10 +314,12 @@ fn packing_of(data_type: &DataType) -> Option<ColumnPacking> {
             || leaf.is_date_or_time()
             || matches!(leaf, DataType::Enum8(_) | DataType::Enum16(_) | DataType::IPv4)
     };
-    match () {
-        () if leaves.iter().all(is_integer) => Some(ColumnPacking::Deltas),
-        () if leaves.iter().all(|leaf| leaf.is_float()) => Some(ColumnPacking::SplitBytes),
-        () => None,
+    if leaves.iter().all(is_integer) {
+        Some(ColumnPacking::Deltas)
+    } else if leaves.iter().all(|leaf| leaf.is_float()) {
+        Some(ColumnPacking::SplitBytes)
+    } else {
+        None
     }
 }
 

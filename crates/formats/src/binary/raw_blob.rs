@@ -6,6 +6,7 @@ use squall_types::{Block, DataType, Error, ErrorCode, Result};
 use crate::display::cells::{Arrays, Cells, items, string};
 use crate::input::{RowReader, Rows};
 use crate::output::{OutputFormat, Statistics};
+use crate::text::tab_separated::PLAIN_CONTENT_TYPE;
 use crate::wire::{Cursor, Stop};
 
 /// # Errors
@@ -47,7 +48,7 @@ pub(crate) struct RawBlobOutput;
 
 impl OutputFormat for RawBlobOutput {
     fn content_type(&self) -> &'static str {
-        "text/plain; charset=UTF-8"
+        PLAIN_CONTENT_TYPE
     }
 
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {

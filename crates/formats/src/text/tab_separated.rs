@@ -13,7 +13,7 @@ use crate::text::field::Fields;
 use crate::wire::{Cursor, Stop};
 
 const CONTENT_TYPE: &str = "text/tab-separated-values; charset=UTF-8";
-const PLAIN_CONTENT_TYPE: &str = "text/plain; charset=UTF-8";
+pub(crate) const PLAIN_CONTENT_TYPE: &str = "text/plain; charset=UTF-8";
 
 /// The fields of TabSeparatedRaw: bare, but for NULL.
 fn raw_fields(options: &FormatOptions) -> Fields {

@@ -21,8 +21,8 @@ pub trait Cache: Send + Sync {
 pub fn add_cache(cache: &Arc<impl Cache + 'static>) {
     let mut caches = CACHES.write();
     caches.retain(|cache| cache.strong_count() > 0);
-    let cache: Weak<dyn Cache> = Arc::<_>::downgrade(cache) as Weak<dyn Cache>;
-    caches.push(cache);
+    let cache: Arc<dyn Cache> = cache.clone();
+    caches.push(Arc::downgrade(&cache));
 }
 
 /// Notes that caches hold so many bytes more, or less.

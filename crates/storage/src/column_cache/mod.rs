@@ -74,8 +74,10 @@ pub struct ColumnCacheStatistics {
     pub evictions: u64,
 }
 
-/// What the cache holds now, under our names and ClickHouse's.
-fn show(bytes: i64, chunks: i64) {
+/// Tells what the cache holds now that it held so many bytes before, under our names and ClickHouse's.
+fn show(before: usize, policy: &S3Fifo) {
+    let (bytes, chunks) = (policy.bytes() as i64, policy.len() as i64);
+    add_cached(bytes - before as i64);
     for metric in [CurrentMetric::ColumnCacheBytes, CurrentMetric::UncompressedCacheBytes] {
         metric.set(bytes);
     }
@@ -142,7 +144,7 @@ impl ColumnCache {
         let mut state = self.state.lock();
         slot.rows.store(Some(Arc::new(rows.clone())));
         let State { policy, slots } = &mut *state;
-        let bytes_before = policy.bytes();
+        let before = policy.bytes();
         slots.insert(slot.key, slot.clone());
         let evicted = policy.insert(slot.key, bytes, origin, &mut |key, take| {
             slots.get(&key).map_or(0, |slot| match take {
@@ -154,18 +156,16 @@ impl ColumnCache {
                 }
             })
         });
-        let before = CurrentMetric::ColumnCacheBytes.get();
         for key in &evicted {
             if let Some(slot) = slots.remove(key) {
                 slot.rows.store(None);
             }
         }
-        let (bytes, chunks) = (policy.bytes() as i64, policy.len() as i64);
-        add_cached(bytes - bytes_before as i64);
+        show(before, policy);
+        let evicted_bytes = (before + bytes).saturating_sub(policy.bytes());
         drop(state);
-        show(bytes, chunks);
         if !evicted.is_empty() {
-            self.count_evicted(evicted.len(), (before - bytes).max(0) as u64);
+            self.count_evicted(evicted.len(), evicted_bytes);
         }
     }
 
@@ -179,13 +179,12 @@ impl ColumnCache {
                 state.slots.remove(&slot.key);
             }
         }
-        let bytes = state.policy.bytes();
-        add_cached(bytes as i64 - before as i64);
-        show(bytes as i64, state.policy.len() as i64);
+        show(before, &state.policy);
     }
 
     /// Counts chunks that were let go of for others, or for queries.
-    fn count_evicted(&self, chunks: usize, bytes: u64) {
+    fn count_evicted(&self, chunks: usize, bytes: usize) {
+        let bytes = bytes as u64;
         self.evictions.fetch_add(chunks as u64, Ordering::Relaxed);
         count(ProfileEvent::ColumnCacheEvictedBytes, bytes);
         count(ProfileEvent::UncompressedCacheWeightLost, bytes);
@@ -230,12 +229,11 @@ impl Cache for ColumnCache {
         let is_free = |key: Key| slots.get(&key).is_some_and(|slot| !slot.is_in_use());
         let gone = policy.shrink(usize::try_from(bytes).unwrap_or(usize::MAX), &is_free);
         let rows: Vec<_> = gone.iter().filter_map(|key| slots.remove(key)?.rows.swap(None)).collect();
-        let (now, chunks) = (policy.bytes(), policy.len());
-        add_cached(now as i64 - before as i64);
+        show(before, policy);
+        let evicted_bytes = before - policy.bytes();
         drop(state);
         drop(rows);
-        show(now as i64, chunks as i64);
-        self.count_evicted(gone.len(), (before - now) as u64);
+        self.count_evicted(gone.len(), evicted_bytes);
     }
 }
 
@@ -246,7 +244,8 @@ impl Drop for ColumnCache {
 }
 
 impl ChunkSlot {
-    /// Whether a scan holds the chunk: then its memory stays whatever the cache does.
+    /// Whether a scan is known to hold the chunk: then its memory stays whatever the cache does. Of sparse and coded chunks, which are small,
+    /// nobody knows.
     fn is_in_use(&self) -> bool {
         match self.rows.load().as_deref() {
             Some(Rows::Whole(array)) => Arc::strong_count(array) > 1,

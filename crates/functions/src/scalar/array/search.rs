@@ -230,12 +230,14 @@ pub(super) fn intersect(call: &Call<'_>) -> Bound {
         return call.bind(result.clone(), move |_, rows| Column::default_values(result.clone(), rows));
     }
     let are_all = |of: fn(&DataType) -> bool| items.iter().all(|item| of(&item.remove_nullable()));
-    let common = match () {
+    let common = if are_all(DataType::is_any_integer) {
         // Integers of either sign have no common type of 64 bits.
-        () if are_all(DataType::is_any_integer) => least_supertype(&items).unwrap_or(DataType::Int256.to_nullable()),
+        least_supertype(&items).unwrap_or(DataType::Int256.to_nullable())
+    } else if are_all(|item| item.is_number() || item.is_decimal()) {
         // What other numbers have beyond the narrowest type does not count.
-        () if are_all(|item| item.is_number() || item.is_decimal()) => largest_subtype(&items)?.to_nullable(),
-        () => least_supertype(&items)?,
+        largest_subtype(&items)?.to_nullable()
+    } else {
+        least_supertype(&items)?
     };
     let (common, options) = (DataType::array(common), CastOptions::new(CastMode::Plain, call.session_zone()?));
     call.bind(result.clone(), move |arguments, rows| {
