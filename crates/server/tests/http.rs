@@ -266,7 +266,7 @@ fn errors_have_codes_and_statuses() {
         ("/?query=SELECT+no_such_function(1)", 404, 46),
         ("/?query=SELECT+1+FORMAT+Nope", 404, 73),
         ("/?query=SELECT+1&no_such_setting=1", 404, 115),
-        ("/?query=SELECT+1&max_threads=x", 400, 6),
+        ("/?query=SELECT+1&max_threads=x", 400, 27),
         ("/?query=SELECT+1&user=nobody", 403, 516),
         ("/?query=SELECT+1&session_id=s&session_timeout=99999999", 500, 374),
         ("/?query=SELECT+1&session_id=s&session_check=1", 500, 372),

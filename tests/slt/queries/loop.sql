@@ -1,6 +1,6 @@
 -- The table function loop: the rows of a table or of a function, again and again.
 SELECT * FROM loop(numbers(3)) LIMIT 7;
-SELECT count(), sum(number) FROM (SELECT number FROM loop(numbers(1000)) LIMIT 123456);
+SELECT count(), sum(number) FROM (SELECT number FROM loop(numbers(1000)) LIMIT 123456) SETTINGS max_threads = 1;
 CREATE TABLE looped (a Int32, b String) ENGINE = MergeTree ORDER BY a;
 INSERT INTO looped VALUES (1, 'x'), (2, 'y');
 SELECT b, a FROM loop(looped) LIMIT 5;
