@@ -223,8 +223,10 @@ def test_the_table_function_format(server):
 
 def test_hints_and_settings_of_inference(server, files):
     (files / "hinted.csv").write_text("1,2024-01-01\n")
-    hinted = columns(server, "file('hinted.csv') SETTINGS schema_inference_hints = 'c1 UInt8', input_format_try_infer_dates = 0")
-    assert hinted == "c1 UInt8, c2 Nullable(String)"
+    hinted = "file('hinted.csv') SETTINGS schema_inference_hints = 'c1 UInt8', input_format_try_infer_dates = 0"
+    assert columns(server, hinted) == "c1 UInt8, c2 Nullable(DateTime)"
+    strings = f"{hinted}, input_format_try_infer_datetimes = 0"
+    assert columns(server, strings) == "c1 UInt8, c2 Nullable(String)"
     plain = columns(server, "file('hinted.csv') SETTINGS schema_inference_make_columns_nullable = 0")
     assert plain == "c1 Int64, c2 Date"
     named = columns(server, "file('hinted.csv') SETTINGS column_names_for_schema_inference = 'x, y'")
