@@ -365,6 +365,9 @@ impl TableMetadata for FileTable {
     fn engine(&self) -> &str {
         "File"
     }
+    fn supports_prewhere(&self) -> bool {
+        true
+    }
     fn columns(&self) -> &[ColumnDescription] {
         &self.columns
     }

@@ -97,6 +97,10 @@ pub trait TableMetadata: Send + Sync + Debug {
     fn sorting_key(&self) -> &[usize] {
         &[]
     }
+    /// Whether some of its columns can be read before others, as PREWHERE asks for.
+    fn supports_prewhere(&self) -> bool {
+        false
+    }
     /// Equal for two faces of one table, both of which are there, where they are its rows at the same moment.
     fn rows_identity(&self) -> [usize; 2] {
         [std::ptr::from_ref(self).cast::<()>() as usize, 0]
@@ -184,7 +188,8 @@ pub trait TableMetadata: Send + Sync + Debug {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// What an `impl TableMetadata` says of a table that stands in front of another, `named_like!(field)`: the names and the engine of that one.
+/// What an `impl TableMetadata` says of a table that stands in front of another, `named_like!(field)`: the names and the engine of that one,
+/// and what the engine supports.
 #[macro_export]
 macro_rules! named_like {
     ($table:ident) => {
@@ -196,6 +201,9 @@ macro_rules! named_like {
         }
         fn engine(&self) -> &str {
             self.$table.engine()
+        }
+        fn supports_prewhere(&self) -> bool {
+            self.$table.supports_prewhere()
         }
         fn as_any(&self) -> &dyn std::any::Any {
             self

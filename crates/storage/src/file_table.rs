@@ -107,6 +107,9 @@ impl TableMetadata for StoredFile {
     fn engine(&self) -> &str {
         "File"
     }
+    fn supports_prewhere(&self) -> bool {
+        true
+    }
     fn columns(&self) -> &[ColumnDescription] {
         &self.identity.definition.columns
     }

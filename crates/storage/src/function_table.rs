@@ -36,6 +36,9 @@ impl TableMetadata for FunctionTable {
         let shown = definition.engine_arguments.get(1).and_then(Value::as_str);
         shown.filter(|_| &*definition.engine == TABLE_FUNCTION).unwrap_or(&definition.engine)
     }
+    fn supports_prewhere(&self) -> bool {
+        matches!(self.engine(), "Merge" | "Buffer")
+    }
     fn columns(&self) -> &[ColumnDescription] {
         &self.identity.definition.columns
     }

@@ -61,6 +61,9 @@ impl TableMetadata for View {
     fn engine(&self) -> &str {
         &self.identity.definition.engine
     }
+    fn supports_prewhere(&self) -> bool {
+        matches!(self.rows, ViewRows::Target(_))
+    }
     fn columns(&self) -> &[ColumnDescription] {
         &self.identity.definition.columns
     }

@@ -99,14 +99,11 @@ impl Scope<'_> {
             (Some(ast::TableSource::Subquery(_)), _) => {
                 "Expected column source of PREWHERE to be table or table function".to_owned()
             }
-            (Some(_), Some(table)) => {
-                let engine = table.engine();
-                if engine.ends_with("MergeTree") || matches!(engine, "Merge" | "Buffer" | "MaterializedView" | "File") {
-                    return Ok(());
-                }
-                format!("Storage {engine} (table {}.{}) does not support PREWHERE", table.database(), table.name())
+            (Some(_), Some(table)) if !table.supports_prewhere() => {
+                let (engine, database, name) = (table.engine(), table.database(), table.name());
+                format!("Storage {engine} (table {database}.{name}) does not support PREWHERE")
             }
-            (Some(_), None) => return Ok(()),
+            (Some(_), _) => return Ok(()),
         };
         Err(self.in_scope(Error::new(ErrorCode::ILLEGAL_PREWHERE, refused)))
     }

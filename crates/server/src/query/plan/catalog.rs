@@ -474,6 +474,9 @@ impl TableMetadata for WatchedTable {
     fn sorting_key(&self) -> &[usize] {
         self.table.sorting_key()
     }
+    fn supports_prewhere(&self) -> bool {
+        self.table.supports_prewhere()
+    }
     fn rows_identity(&self) -> [usize; 2] {
         self.table.rows_identity()
     }
