@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::profiler::Charge;
-use super::reclaim::freed;
+use super::reclaim;
 use super::tracker::{MemoryLevel, MemoryLimitExceeded, MemoryTracker, SERVER};
 use crate::current_metrics::CurrentMetric;
 
@@ -129,9 +129,7 @@ fn charge(bytes: i64) {
     if bytes == 0 {
         return;
     }
-    if bytes < 0 {
-        freed(bytes.unsigned_abs());
-    }
+    reclaim::note(bytes);
     let _ = OF_THREAD.try_with(|of_thread| {
         let now = of_thread.get().bytes + bytes;
         of_thread.set(ThreadBytes { bytes: now, peak_bytes: of_thread.get().peak_bytes.max(now) });

@@ -23,24 +23,29 @@ pub trait Reclaim: Debug + Sync {
     fn reclaim(&self);
 }
 
-/// The thread looks again after so many freed bytes.
-const FREED_STEP_BYTES: u64 = 16 << 20;
+/// The thread looks again after so many bytes that were freed or allocated.
+const STEP_BYTES: u64 = 16 << 20;
 
 /// What has been free for so long is given back.
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
-/// Bytes that were freed since the process began, in steps.
+/// Bytes that were freed since the process began.
 static FREED_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes that were allocated since the process began.
+static ALLOCATED_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// The most of the server's memory that may be kept, as the bits of a ratio.
 static KEPT_RATIO_MAX: AtomicU64 = AtomicU64::new(0);
 
 static WORKER: OnceLock<Thread> = OnceLock::new();
 
-/// Notes what was freed; wakes the thread now and then. Allocates nothing.
-pub(super) fn freed(bytes: u64) {
-    let before = FREED_BYTES.fetch_add(bytes, Ordering::Relaxed);
-    if before / FREED_STEP_BYTES != (before + bytes) / FREED_STEP_BYTES
+/// Notes what was allocated, or freed where it is negative; wakes the thread now and then. Allocates nothing.
+pub(super) fn note(bytes: i64) {
+    let counter = if bytes < 0 { &FREED_BYTES } else { &ALLOCATED_BYTES };
+    let bytes = bytes.unsigned_abs();
+    let before = counter.fetch_add(bytes, Ordering::Relaxed);
+    if before / STEP_BYTES != (before + bytes) / STEP_BYTES
         && let Some(worker) = WORKER.get()
     {
         worker.unpark();
@@ -79,12 +84,11 @@ fn work(allocator: &'static dyn Reclaim, statm: &File) {
         } else {
             thread::park();
         }
-        let step = FREED_BYTES.load(Ordering::Relaxed) / FREED_STEP_BYTES;
-        let is_quiet = mem::replace(&mut step_before, step) == step;
-        if is_quiet && began.elapsed() < KEPT_FOR {
-            continue;
-        }
+        let step = FREED_BYTES.load(Ordering::Relaxed) / STEP_BYTES;
+        kept.is_any |= step != step_before;
         let looked_at = Instant::now();
+        // What is allocated may take from what may be kept.
+        let is_quiet = mem::replace(&mut step_before, step) == step && looked_at - began >= KEPT_FOR;
         if kept.must_go(excess_bytes(statm), kept_bytes_max(), is_quiet) {
             allocator.reclaim();
             kept.went(excess_bytes(statm), is_quiet);
@@ -103,15 +107,11 @@ fn kept_bytes_max() -> u64 {
     }
 }
 
-/// What may be kept of a limit while so much is charged: what is kept gives way before the process holds more than the limit. A small
-/// server keeps a smaller share, as what one query leaves there is missing to the next.
+/// What may be kept of a limit while so much is charged: what is kept gives way before the process holds more than the limit.
 fn kept_of(limit_bytes: u64, charged_bytes: u64, ratio: f64) -> u64 {
     /// Near the limit, so much that allocations do not fault again and again.
     const NEAR_LIMIT_SHARE: u64 = 20;
-    /// A server of this size keeps half of what the ratio says.
-    const SMALL_BYTES: f64 = (4_u64 << 30) as f64;
-    let limit = limit_bytes as f64;
-    let by_ratio = (limit * ratio * limit / (limit + SMALL_BYTES)) as u64;
+    let by_ratio = (limit_bytes as f64 * ratio) as u64;
     by_ratio.min(limit_bytes.saturating_sub(charged_bytes).max(limit_bytes / NEAR_LIMIT_SHARE))
 }
 
@@ -133,7 +133,6 @@ impl Kept {
     /// Whether free memory is to be given back now: nothing was freed for a while, or there is too much. What could not be given back
     /// before does not count, or the thread would try again for ever.
     fn must_go(&mut self, excess_bytes: u64, kept_bytes_max: u64, is_quiet: bool) -> bool {
-        self.is_any |= !is_quiet;
         if is_quiet {
             return self.is_any;
         }
@@ -178,6 +177,7 @@ mod tests {
     fn little_is_kept_until_it_is_quiet() {
         let mut kept = Kept::default();
         assert!(!kept.must_go(0, 64 * MIB, true), "nothing was freed");
+        kept.is_any = true;
         assert!(!kept.must_go(60 * MIB, 64 * MIB, false));
         assert!(!kept.must_go(64 * MIB, 64 * MIB, false));
         assert!(kept.must_go(64 * MIB, 64 * MIB, true));
@@ -202,11 +202,10 @@ mod tests {
 
     #[test]
     fn what_is_kept_gives_way_near_the_limit() {
-        assert_eq!(kept_of(4096 * MIB, 100 * MIB, 0.5), 1024 * MIB);
-        assert_eq!(kept_of(4096 * MIB, 3896 * MIB, 0.5), 4096 * MIB / 20);
-        assert_eq!(kept_of(4096 * MIB, 9000 * MIB, 0.5), 4096 * MIB / 20);
-        assert_eq!(kept_of(4096 * MIB, 9000 * MIB, 0.0), 0);
-        assert_eq!(kept_of(1024 * MIB, 0, 0.2) / MIB, 40, "a small server");
+        assert_eq!(kept_of(1000 * MIB, 100 * MIB, 0.2), 200 * MIB);
+        assert_eq!(kept_of(1000 * MIB, 900 * MIB, 0.2), 100 * MIB);
+        assert_eq!(kept_of(1000 * MIB, 2000 * MIB, 0.2), 50 * MIB);
+        assert_eq!(kept_of(1000 * MIB, 2000 * MIB, 0.0), 0);
     }
 
     #[test]
