@@ -89,6 +89,9 @@ fn run_configured(config: Config, options: &Options, began: Instant) -> Result<(
         let _ = std::fs::remove_file(pid_file);
     }
     let _ = std::fs::remove_file(server.config.load().path.join("status"));
+    if let Err(error) = server.databases.checkpoint_catalog() {
+        tracing::warn!(target: "Application", "The catalog keeps its write-ahead log: {error}");
+    }
     tracing::info!(target: "Application", "Stopped");
     result
 }

@@ -193,6 +193,16 @@ impl Catalog {
         path.strip_prefix(&self.data).ok().map(|path| path.to_string_lossy().into_owned())
     }
 
+    /// Moves what the write-ahead log has into the catalog's own file, so that it is whole without the log.
+    ///
+    /// # Errors
+    /// Where it cannot be written; nothing is lost then.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        let state = self.state.lock();
+        let done = state.connection.pragma(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
+        done.map_err(|error| catalog_error(&error))
+    }
+
     /// Looks at something while nobody commits.
     pub(crate) fn between_commits<T>(&self, look: impl FnOnce() -> T) -> T {
         let _state = self.state.lock();

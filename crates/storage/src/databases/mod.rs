@@ -251,6 +251,14 @@ impl Databases {
         Ok(replaced)
     }
 
+    /// Makes the catalog's file whole without its write-ahead log, so that a stopped server's can be copied alone.
+    ///
+    /// # Errors
+    /// Where it cannot be written; nothing is lost then.
+    pub fn checkpoint_catalog(&self) -> Result<()> {
+        self.store.as_ref().map_or(Ok(()), |store| store.catalog.checkpoint())
+    }
+
     /// Says who is told what happens to parts. It never waits.
     pub fn set_note_part(&self, note: NotePart) {
         if let Some(store) = &self.store {
