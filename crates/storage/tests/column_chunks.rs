@@ -3,7 +3,12 @@
 
 mod common;
 
+use std::fs::File;
+use std::path::Path;
+
 use common::{block, definition, read_all, request, run};
+use parquet::basic::Encoding;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use squall_storage::{Databases, InsertLimits, StorageOptions};
 use squall_types::Value;
 
@@ -62,12 +67,31 @@ fn row(id: u64) -> Vec<Value> {
 
 #[test]
 fn values_come_back_and_bounds_are_true() {
+    for codec in ["LZ4", "ZSTD(1)", "NONE"] {
+        come_back(codec);
+    }
+}
+
+/// The encodings of a column in the first row group of a table's only part.
+fn encodings(data: &Path, column: &str) -> Vec<Encoding> {
+    let files = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let parts = files(&data.join("data")).flat_map(|table| files(&table).collect::<Vec<_>>());
+    let part = parts.filter(|path| path.extension().is_some_and(|extension| extension == "parquet")).next().unwrap();
+    let reader = SerializedFileReader::new(File::open(part).unwrap()).unwrap();
+    let group = reader.metadata().row_group(0);
+    let chunk = group.columns().iter().find(|chunk| chunk.column_path().string() == column).unwrap();
+    chunk.encodings().collect()
+}
+
+fn come_back(codec: &str) {
     let directory = tempfile::tempdir().unwrap();
     let open = || Databases::open(directory.path(), &StorageOptions::default()).unwrap();
     let expected: Vec<Vec<Value>> = (0..ROWS).map(row).collect();
     {
         let databases = open();
-        databases.create_table("default", "t", definition("MergeTree", COLUMNS, &[]), false).unwrap();
+        let mut definition = definition("MergeTree", COLUMNS, &[]);
+        definition.settings = vec![("default_compression_codec".into(), codec.into())];
+        databases.create_table("default", "t", definition, false).unwrap();
         let table = databases.table("default", "t").unwrap();
         let insertion = table.insert_within(InsertLimits { fills_cache: false, ..InsertLimits::default() }).unwrap();
         let mut writer = insertion.writer().unwrap();
@@ -75,6 +99,8 @@ fn values_come_back_and_bounds_are_true() {
         run(writer.finish().unwrap()).unwrap();
         insertion.commit().unwrap();
     }
+    assert_eq!(encodings(directory.path(), "seconds").contains(&Encoding::BYTE_STREAM_SPLIT), codec != "NONE");
+    assert!(encodings(directory.path(), "near32").contains(&Encoding::RLE_DICTIONARY));
     let databases = open();
     let table = databases.table("default", "t").unwrap();
     let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();

@@ -12,11 +12,16 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
+use zstd::bulk::Compressor;
 
 /// A chunk whose pages come one after the other.
 pub(in crate::merge_tree) struct ColumnChunk<'a> {
     leaf: &'a ColumnDescPtr,
     compression: Compression,
+    /// ZSTD's state, once a page was compressed so.
+    zstd: Option<Compressor<'static>>,
+    /// How the values of data pages are encoded.
+    encoding: Encoding,
     dictionary: Option<CompressedPage>,
     pages: Vec<CompressedPage>,
     entries: usize,
@@ -25,14 +30,23 @@ pub(in crate::merge_tree) struct ColumnChunk<'a> {
 }
 
 impl<'a> ColumnChunk<'a> {
-    /// Whether pages are compressed here so.
-    pub(in crate::merge_tree) fn is_for(compression: Compression) -> bool {
-        matches!(compression, Compression::UNCOMPRESSED | Compression::LZ4_RAW)
+    /// A chunk without pages; `compression` is none, LZ4 or ZSTD.
+    pub(in crate::merge_tree) fn new(leaf: &'a ColumnDescPtr, compression: Compression) -> Self {
+        Self {
+            leaf,
+            compression,
+            zstd: None,
+            encoding: Encoding::PLAIN,
+            dictionary: None,
+            pages: Vec::new(),
+            entries: 0,
+            compressed: Vec::new(),
+        }
     }
 
-    /// A chunk without pages; `compression` is one that [`is_for`](Self::is_for) says yes to.
-    pub(in crate::merge_tree) fn new(leaf: &'a ColumnDescPtr, compression: Compression) -> Self {
-        Self { leaf, compression, dictionary: None, pages: Vec::new(), entries: 0, compressed: Vec::new() }
+    /// Sets how the values of the pages to come are encoded.
+    pub(in crate::merge_tree) fn set_encoding(&mut self, encoding: Encoding) {
+        self.encoding = encoding;
     }
 
     /// Sets the dictionary: so many values in plain encoding.
@@ -43,6 +57,7 @@ impl<'a> ColumnChunk<'a> {
         let buf = self.compress(plain)?;
         let page = Page::DictionaryPage { buf, num_values: values as u32, encoding: Encoding::PLAIN, is_sorted: false };
         self.dictionary = Some(CompressedPage::new(page, plain.len()));
+        self.encoding = Encoding::RLE_DICTIONARY;
         Ok(())
     }
 
@@ -54,7 +69,7 @@ impl<'a> ColumnChunk<'a> {
         let page = Page::DataPage {
             buf: self.compress(plain)?,
             num_values: entries as u32,
-            encoding: self.encoding(),
+            encoding: self.encoding,
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
@@ -64,18 +79,39 @@ impl<'a> ColumnChunk<'a> {
         Ok(())
     }
 
-    fn encoding(&self) -> Encoding {
-        if self.dictionary.is_some() { Encoding::RLE_DICTIONARY } else { Encoding::PLAIN }
+    /// The bytes of a page once it is compressed.
+    ///
+    /// # Errors
+    /// Those of the compressor.
+    pub(in crate::merge_tree) fn compressed_bytes(&mut self, plain: &[u8]) -> Result<usize, ParquetError> {
+        let failed = |error: Box<dyn std::error::Error + Send + Sync>| ParquetError::External(error);
+        match self.compression {
+            Compression::UNCOMPRESSED => {
+                self.compressed.clear();
+                self.compressed.extend_from_slice(plain);
+            }
+            Compression::LZ4_RAW => {
+                self.compressed.resize(lzzzz::lz4::max_compressed_size(plain.len()), 0);
+                let compressed = lzzzz::lz4::compress(plain, &mut self.compressed, lzzzz::lz4::ACC_LEVEL_DEFAULT);
+                self.compressed.truncate(compressed.map_err(|error| failed(error.into()))?);
+            }
+            Compression::ZSTD(level) => {
+                let compressor = match &mut self.zstd {
+                    Some(compressor) => compressor,
+                    none => none.insert(Compressor::new(level.compression_level())?),
+                };
+                self.compressed.clear();
+                self.compressed.reserve(zstd::zstd_safe::compress_bound(plain.len()));
+                compressor.compress_to_buffer(plain, &mut self.compressed)?;
+            }
+            other => return Err(ParquetError::NYI(format!("pages compressed by {other}"))),
+        }
+        Ok(self.compressed.len())
     }
 
     fn compress(&mut self, plain: &[u8]) -> Result<Bytes, ParquetError> {
-        if self.compression != Compression::LZ4_RAW {
-            return Ok(Bytes::copy_from_slice(plain));
-        }
-        self.compressed.resize(lzzzz::lz4::max_compressed_size(plain.len()), 0);
-        let written = lzzzz::lz4::compress(plain, &mut self.compressed, lzzzz::lz4::ACC_LEVEL_DEFAULT)
-            .map_err(|error| ParquetError::External(Box::new(error)))?;
-        Ok(Bytes::copy_from_slice(self.compressed.get(..written).unwrap_or_default()))
+        self.compressed_bytes(plain)?;
+        Ok(Bytes::copy_from_slice(&self.compressed))
     }
 
     /// Puts the chunk of so many rows into a row group.
@@ -89,8 +125,8 @@ impl<'a> ColumnChunk<'a> {
         statistics: Option<Statistics>,
     ) -> Result<(), ParquetError> {
         let mut encodings = vec![Encoding::RLE, Encoding::PLAIN];
-        if self.dictionary.is_some() {
-            encodings.push(self.encoding());
+        if self.encoding != Encoding::PLAIN {
+            encodings.push(self.encoding);
         }
         let room = |page: &CompressedPage| page.compressed_size() + 64;
         let bytes = self.dictionary.iter().chain(&self.pages).map(room).sum();

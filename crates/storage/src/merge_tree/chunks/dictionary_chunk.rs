@@ -174,9 +174,6 @@ pub(in crate::merge_tree) async fn append_dictionary<W: Write + Send>(
     if !is_simple || leaf.max_def_level() > 0 || values.value_data().len() > DICTIONARY_BYTES_MAX {
         return Ok(false);
     }
-    if !ColumnChunk::is_for(compression) {
-        return Ok(false);
-    }
     let keys = array.keys().values();
     let mut is_used = vec![false; values.len()];
     for key in keys {

@@ -10,6 +10,7 @@ pub(super) mod part_info;
 pub(super) mod part_life;
 pub(super) mod part_name;
 pub(super) mod part_place;
+mod part_reading;
 pub(super) mod part_schema;
 pub(super) mod part_writer;
 pub(super) mod partition;

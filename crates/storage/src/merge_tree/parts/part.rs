@@ -1,44 +1,32 @@
-//! A part: one Parquet file of sorted rows, what is known of it, and its chunks' places in the column cache. Fetching its bytes
-//! waits for the disk and runs on the cache's threads; decoding them is a worker's work.
+//! A part: one Parquet file of sorted rows, what is known of it, and its chunks' places in the column cache.
 
 use std::any::Any;
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt8Type;
-use arrow_array::{Array, ArrayRef, UInt8Array, new_empty_array};
 use arrow_buffer::Buffer;
-use arrow_schema::DataType as ArrowType;
-use bytes::Bytes;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
-};
-use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
-use parquet::file::reader::{ChunkReader, Length};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use squall_types::{Error, ErrorCode, Result, Rows};
-use twox_hash::XxHash3_64;
 
-use super::part_description::{FileRange, PartDescription};
+use super::part_description::PartDescription;
 use super::part_encoder::EncodedPart;
 use super::part_life::PartLife;
 use super::part_name::PartName;
-use super::part_place::{InMemory, PartPlace, Within};
+use super::part_place::PartPlace;
 use super::part_schema::PartSchema;
 use super::part_writer::write_error;
 use super::table_directory::TableDirectory;
-use crate::column_cache::{ChunkLoad, ChunkOrigin, ChunkSlot, ColumnCache, DecodeChunk};
-use crate::disk::OpenFile;
+use crate::column_cache::{ChunkOrigin, ChunkSlot, ColumnCache};
 use crate::identity::TableIdentity;
 use crate::key_condition::ValueRange;
 use crate::merge_tree::MergeTree;
-use crate::merge_tree::scans::chunk_decoder::{BATCH_ROWS, ChunkDecoder};
 use crate::merge_tree::scans::zone_map::ZoneMap;
-use crate::merge_tree::skip_index::{IndexDescription, Wanted, decode_page};
+use crate::merge_tree::skip_index::{IndexDescription, Wanted};
 
 /// A part's file, named and measured.
 #[derive(Clone, Debug)]
@@ -57,20 +45,20 @@ pub(crate) struct Part {
     pub(crate) rows: u64,
     /// The columns that it was written with.
     pub(in crate::merge_tree) schema: Arc<PartSchema>,
-    cache: Arc<ColumnCache>,
-    directory: Arc<TableDirectory>,
+    pub(super) cache: Arc<ColumnCache>,
+    pub(super) directory: Arc<TableDirectory>,
     /// Row group by row group.
     slots: Box<[Arc<ChunkSlot>]>,
     /// What is known of the rows of each chunk that was in the cache, in the order of `slots`.
     zone_maps: Box<[OnceLock<Option<ZoneMap>>]>,
     /// Pages of skip indexes, index by index.
-    index_slots: Box<[Box<[Arc<ChunkSlot>]>]>,
+    pub(super) index_slots: Box<[Box<[Arc<ChunkSlot>]>]>,
     /// How to read the file's row groups, read from it when it is first needed.
-    reading: OnceLock<ArrowReaderMetadata>,
+    pub(super) reading: OnceLock<ArrowReaderMetadata>,
     /// Why the part cannot be read, where that is known from the start.
-    failure: Option<Error>,
+    pub(super) failure: Option<Error>,
     /// Where its bytes are.
-    place: PartPlace,
+    pub(super) place: PartPlace,
     /// What it has of projections, once somebody asked, as its description lists them.
     projections: Box<[OnceLock<Option<Arc<Part>>>]>,
     /// When this process first knew it.
@@ -310,65 +298,6 @@ impl Part {
         Some(rows.array().as_primitive_opt::<UInt8Type>()?.values().inner().clone())
     }
 
-    /// Reads pages of skip indexes, which go into the cache. Waits for the disk.
-    ///
-    /// # Errors
-    /// `CHECKSUM_DOESNT_MATCH`, `CORRUPTED_DATA`.
-    pub(in crate::merge_tree) fn read_index_pages(&self, wanted: &[Wanted]) -> Result<Vec<(Wanted, Buffer)>> {
-        let file = self.opened()?;
-        // The page is the cache's, for all queries: none of them pays for it.
-        let _shared = squall_runtime::memory::detach();
-        let read = |wanted: &Wanted| -> Result<(Wanted, Buffer)> {
-            if let Some(page) = self.index_page(*wanted) {
-                return Ok((*wanted, page));
-            }
-            let index = self.description.indices.get(wanted.index);
-            let page = index.and_then(|index| index.pages.get(wanted.page));
-            let page = page.ok_or_else(|| Error::logical("a page that the part does not have"))?;
-            let bytes = Buffer::from_vec(decode_page(&self.read_range(&*file, page.at)?)?);
-            if let Some(slot) = self.index_slots.get(wanted.index).and_then(|slots| slots.get(wanted.page)) {
-                let array: ArrayRef = Arc::new(UInt8Array::new(bytes.clone().into(), None));
-                self.cache.put(slot, &Rows::Whole(array), bytes.len(), ChunkOrigin::Read);
-            }
-            Ok((*wanted, bytes))
-        };
-        wanted.iter().map(read).collect()
-    }
-
-    /// Reads pages of skip indexes on a thread that may wait for the disk; `done` is called there.
-    ///
-    /// # Errors
-    /// `CANNOT_SCHEDULE_TASK`.
-    pub(in crate::merge_tree) fn load_index_pages(
-        self: &Arc<Self>,
-        wanted: Vec<Wanted>,
-        done: impl FnOnce(Result<Vec<(Wanted, Buffer)>>) + Send + 'static,
-    ) -> Result<()> {
-        let part = self.clone();
-        match self.cache.on_io_thread(move || done(part.read_index_pages(&wanted))) {
-            true => Ok(()),
-            false => Err(Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, "No thread to read an index with")),
-        }
-    }
-
-    /// Starts to fetch chunks of a row group on a thread that may wait for the disk.
-    pub(crate) fn start_loads(self: &Arc<Self>, row_group: usize, loads: Vec<(usize, Arc<ChunkLoad>)>) {
-        let part = self.clone();
-        let unfetched: Vec<Arc<ChunkLoad>> = loads.iter().map(|(_, load)| load.clone()).collect();
-        let is_scheduled = self.cache.on_io_thread(move || {
-            let opened = part.open_file();
-            for (column, load) in loads {
-                load.fetched(
-                    opened.as_ref().map_err(Error::clone).and_then(|file| part.fetch(&**file, row_group, column)),
-                );
-            }
-        });
-        if !is_scheduled {
-            let error = Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, "No thread to read a part with");
-            unfetched.iter().for_each(|load| load.fetched(Err(error.clone())));
-        }
-    }
-
     /// Gives its file a second name.
     ///
     /// # Errors
@@ -384,245 +313,8 @@ impl Part {
     }
 
     /// What its file is called until the commit, and perhaps for a moment after it.
-    fn temporary_path(&self) -> PathBuf {
+    pub(super) fn temporary_path(&self) -> PathBuf {
         self.directory.temporary(&self.file.path)
-    }
-
-    /// The file, to read what the description tells of.
-    fn opened(&self) -> Result<Box<dyn OpenFile>> {
-        let first = match &self.place {
-            PartPlace::File { first, .. } => *first,
-            PartPlace::Memory(bytes) => return Ok(Box::new(InMemory(bytes.clone()))),
-        };
-        let disk = self.directory.disk();
-        let opened = match disk.open(&self.file.path) {
-            // Committed, and not called so yet.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => disk.open(&self.temporary_path()),
-            opened => opened,
-        };
-        let file = opened.map_err(|error| corrupted(&self.file.path, error))?;
-        Ok(if first == 0 { file } else { Box::new(Within { file, first }) })
-    }
-
-    /// The file, to read chunks of it.
-    fn open_file(&self) -> Result<Box<dyn OpenFile>> {
-        let file = self.opened()?;
-        if self.reading.get().is_none() {
-            let footer = self.read_range(&*file, self.description.footer)?;
-            let reading = self.read_footer(&footer)?;
-            let _ = self.reading.set(reading);
-        }
-        Ok(file)
-    }
-
-    /// Reads the whole file and compares its checksums, then decodes every chunk. Waits for the disk.
-    ///
-    /// # Errors
-    /// `CHECKSUM_DOESNT_MATCH`, `CORRUPTED_DATA`.
-    pub(crate) fn verify(&self) -> Result<()> {
-        if let Some(failure) = &self.failure {
-            return Err(failure.clone());
-        }
-        let file = self.open_file()?;
-        for page in self.description.indices.iter().flat_map(|index| &index.pages) {
-            decode_page(&self.read_range(&*file, page.at)?)?;
-        }
-        for projection in &self.description.projections {
-            self.read_range(&*file, projection.at)?;
-        }
-        for (row_group, group) in self.description.row_groups.iter().enumerate() {
-            for column in 0..group.chunks.len() {
-                let bytes = self.fetch(&*file, row_group, column)?;
-                self.decode_here(row_group, column, bytes)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads and decodes one chunk, past the cache. Waits for the disk.
-    ///
-    /// # Errors
-    /// As [`verify`](Self::verify).
-    pub(crate) fn read_chunk(&self, row_group: usize, column: usize) -> Result<ArrayRef> {
-        let bytes = self.fetch(&*self.open_file()?, row_group, column)?;
-        self.decode_here(row_group, column, bytes)
-    }
-
-    /// Reads the bytes of some columns of a row group. Waits for the disk.
-    ///
-    /// # Errors
-    /// `CHECKSUM_DOESNT_MATCH`, `CORRUPTED_DATA`.
-    pub(in crate::merge_tree) fn fetch_columns(&self, row_group: usize, columns: &[usize]) -> Result<Vec<Bytes>> {
-        let file = self.open_file()?;
-        columns.iter().map(|column| self.fetch(&*file, row_group, *column)).collect()
-    }
-
-    fn read_footer(&self, footer: &[u8]) -> Result<ArrowReaderMetadata> {
-        let bad = |error: parquet::errors::ParquetError| corrupted(&self.file.path, error);
-        // The footer ends with its length and a magic number.
-        let thrift = footer.get(..footer.len().saturating_sub(8)).unwrap_or_default();
-        let metadata = ParquetMetaDataReader::decode_metadata(thrift).map_err(bad)?;
-        let schema = self.schema.layout.read_schema.clone();
-        let groups = metadata.row_groups().iter().map(|group| {
-            RowGroupMetaData::builder(schema.clone())
-                .set_num_rows(group.num_rows())
-                .set_total_byte_size(group.total_byte_size())
-                .set_column_metadata(group.columns().to_vec())
-                .build()
-        });
-        let groups = groups.collect::<parquet::errors::Result<Vec<_>>>().map_err(bad)?;
-        let old = metadata.file_metadata();
-        let file = FileMetaData::new(old.version(), old.num_rows(), None, None, schema, None);
-        let options = ArrowReaderOptions::new().with_schema(self.schema.layout.arrow_schema.clone());
-        ArrowReaderMetadata::try_new(Arc::new(ParquetMetaData::new(file, groups)), options).map_err(bad)
-    }
-
-    fn fetch(&self, file: &dyn OpenFile, row_group: usize, column: usize) -> Result<Bytes> {
-        let group = self.description.row_groups.get(row_group);
-        let chunk = group.and_then(|group| group.chunks.get(column));
-        self.read_range(file, chunk.ok_or_else(|| Error::logical("a chunk that the part does not have"))?.at)
-    }
-
-    fn read_range(&self, file: &dyn OpenFile, range: FileRange) -> Result<Bytes> {
-        if range.offset.saturating_add(range.length) > self.file.bytes {
-            return Err(corrupted(&self.file.path, "a chunk lies outside of the file"));
-        }
-        let mut bytes = vec![0; range.length as usize];
-        file.read_exact_at(&mut bytes, range.offset).map_err(|error| corrupted(&self.file.path, error))?;
-        if XxHash3_64::oneshot(&bytes) != range.checksum {
-            return Err(Error::new(
-                ErrorCode::CHECKSUM_DOESNT_MATCH,
-                format!(
-                    "Checksum doesn't match: corrupted data in file {} at bytes {}..{}",
-                    self.file.path.display(),
-                    range.offset,
-                    range.offset + range.length
-                ),
-            ));
-        }
-        Ok(Bytes::from(bytes))
-    }
-
-    /// Begins to decode a chunk's bytes; the array goes into the cache.
-    ///
-    /// # Errors
-    /// `CORRUPTED_DATA`.
-    pub(crate) fn decoder(
-        self: &Arc<Self>,
-        row_group: usize,
-        column: usize,
-        bytes: Bytes,
-    ) -> Result<Box<dyn DecodeChunk>> {
-        // Batches of other dictionaries than strings' would each get one of their own.
-        let batch_rows = if self.schema.layout.is_encoded_in_memory(column) { usize::MAX } else { BATCH_ROWS };
-        let (reader, rows) = self.reader(row_group, column, bytes, batch_rows)?;
-        Ok(Box::new(ChunkDecoder::new(self.clone(), row_group, column, rows, reader)))
-    }
-
-    /// Decodes a chunk's bytes at once and past the cache.
-    fn decode_here(&self, row_group: usize, column: usize, bytes: Bytes) -> Result<ArrayRef> {
-        let (reader, rows) = self.reader(row_group, column, bytes, usize::MAX)?;
-        self.decode(column, reader, rows)
-    }
-
-    /// All that a reader gives, which should be so many rows.
-    fn decode(&self, column: usize, reader: ParquetRecordBatchReader, rows: usize) -> Result<ArrayRef> {
-        let mut arrays = Vec::new();
-        for batch in reader {
-            let batch = batch.map_err(|error| corrupted(&self.file.path, error))?;
-            let array = batch.columns().first().ok_or_else(|| corrupted(&self.file.path, "no column"))?;
-            arrays.push(self.to_memory(column, array)?);
-        }
-        let array = match arrays.as_slice() {
-            [one] => one.clone(),
-            [] => new_empty_array(self.arrow_type(column)),
-            many => {
-                let many: Vec<&dyn Array> = many.iter().map(|array| &**array).collect();
-                arrow_select::concat::concat(&many)?
-            }
-        };
-        if array.len() != rows {
-            return Err(corrupted(&self.file.path, format!("a chunk has {} rows, expected {rows}", array.len())));
-        }
-        Ok(array)
-    }
-
-    /// Decodes some rows of a chunk's bytes, past the cache; their ranges ascend. Pages of other rows stay as they are.
-    ///
-    /// # Errors
-    /// `CORRUPTED_DATA`, `MEMORY_LIMIT_EXCEEDED`.
-    pub(in crate::merge_tree) fn decode_rows(
-        &self,
-        row_group: usize,
-        column: usize,
-        bytes: Bytes,
-        ranges: &[Range<usize>],
-    ) -> Result<ArrayRef> {
-        let (builder, all) = self.reader_builder(row_group, column, bytes)?;
-        let rows = ranges.iter().map(ExactSizeIterator::len).sum();
-        let reader = builder
-            .with_row_selection(RowSelection::from_consecutive_ranges(ranges.iter().cloned(), all))
-            .with_batch_size(rows)
-            .build()
-            .map_err(|error| corrupted(&self.file.path, error))?;
-        self.decode(column, reader, rows)
-    }
-
-    /// What the decoded rows of a chunk take, as far as its type and its bytes in the file tell.
-    pub(in crate::merge_tree) fn decoded_bytes(&self, row_group: usize, column: usize) -> u64 {
-        /// Strings take so many times their packed bytes, and few columns of numbers more than the other.
-        const STRINGS: u64 = 4;
-        const NUMBERS: u64 = 32;
-        let group = self.description.row_groups.get(row_group);
-        let Some((group, chunk)) = group.and_then(|group| Some((group, group.chunks.get(column)?))) else { return 0 };
-        match self.schema.stored.fields.get(column).and_then(|(_, data_type)| data_type.fixed_width_bytes()) {
-            Some(width) => (width as u64 * group.rows as u64).min(chunk.at.length * NUMBERS),
-            None => chunk.at.length * STRINGS,
-        }
-    }
-
-    /// What decodes a chunk's bytes, in batches of at most so many rows, and the rows that it should have.
-    pub(in crate::merge_tree) fn reader(
-        &self,
-        row_group: usize,
-        column: usize,
-        bytes: Bytes,
-        batch_rows: usize,
-    ) -> Result<(ParquetRecordBatchReader, usize)> {
-        let (builder, rows) = self.reader_builder(row_group, column, bytes)?;
-        let reader = builder.with_batch_size(batch_rows.min(rows)).build();
-        Ok((reader.map_err(|error| corrupted(&self.file.path, error))?, rows))
-    }
-
-    fn reader_builder(
-        &self,
-        row_group: usize,
-        column: usize,
-        bytes: Bytes,
-    ) -> Result<(ParquetRecordBatchReaderBuilder<ChunkBytes>, usize)> {
-        let group = self.description.row_groups.get(row_group);
-        let (group, chunk) = group
-            .and_then(|group| Some((group, group.chunks.get(column)?)))
-            .ok_or_else(|| Error::logical("a chunk that the part does not have"))?;
-        let reading = self.reading.get().ok_or_else(|| Error::logical("a chunk before its footer"))?;
-        let leaves = self.schema.layout.first_leaves.get(column..column + 2);
-        let [first, end] = leaves.unwrap_or_default() else { return Err(Error::logical("a column too many")) };
-        let mask = ProjectionMask::leaves(&self.schema.layout.read_schema, *first..*end);
-        let source = ChunkBytes { offset: chunk.at.offset, file_bytes: self.file.bytes, bytes };
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source, reading.clone())
-            .with_row_groups(vec![row_group])
-            .with_projection(mask);
-        Ok((builder, group.rows))
-    }
-
-    /// The array of a column from what was read of the file.
-    pub(in crate::merge_tree) fn to_memory(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
-        self.schema.layout.to_memory(column, array)
-    }
-
-    /// The type of a column's array in the file.
-    pub(in crate::merge_tree) fn arrow_type(&self, column: usize) -> &ArrowType {
-        self.schema.layout.arrow_schema.field(column).data_type()
     }
 }
 
@@ -634,36 +326,4 @@ impl Drop for Part {
 
 pub(in crate::merge_tree) fn corrupted(path: &Path, why: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::CORRUPTED_DATA, format!("Cannot read part file {}: {why}", path.display()))
-}
-
-/// The bytes of one chunk, at their place in the file.
-struct ChunkBytes {
-    offset: u64,
-    file_bytes: u64,
-    bytes: Bytes,
-}
-
-impl Length for ChunkBytes {
-    fn len(&self) -> u64 {
-        self.file_bytes
-    }
-}
-
-impl ChunkReader for ChunkBytes {
-    type T = bytes::buf::Reader<Bytes>;
-
-    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        let start =
-            start.checked_sub(self.offset).map_or(self.bytes.len(), |start| start as usize).min(self.bytes.len());
-        Ok(bytes::Buf::reader(self.bytes.slice(start..)))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
-        let start = start.checked_sub(self.offset).map(|start| start as usize);
-        let end = start.and_then(|start| start.checked_add(length)).filter(|end| *end <= self.bytes.len());
-        match (start, end) {
-            (Some(start), Some(end)) => Ok(self.bytes.slice(start..end)),
-            _ => Err(parquet::errors::ParquetError::EOF("a page lies outside of its chunk".to_owned())),
-        }
-    }
 }
