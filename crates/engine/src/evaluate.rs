@@ -3,11 +3,11 @@
 //! Functions with lazy arguments (`if`, `and`) get one that may be an error for some values (a division, a conversion of text)
 //! only for the rows that need it, as ClickHouse's `short_circuit_function_evaluation` does: `if(x = 0, 0, intDiv(1, x))` is no error.
 
-use arrow_array::{Array, ArrayRef, BooleanArray, UInt8Array, UInt32Array};
+use arrow_array::{Array, BooleanArray, UInt32Array};
 use arrow_buffer::BooleanBuffer;
-use squall_functions::Lazy;
+use squall_functions::{Lazy, Selection, truth};
 use squall_planner::Expression;
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, default_value};
+use squall_types::{Block, Column, Result, default_value};
 
 /// The values of an expression over a block.
 ///
@@ -117,66 +117,10 @@ fn evaluate_where(expression: &Expression, block: &Block, wanted: &BooleanBuffer
     with_default.take(&UInt32Array::from(positions))
 }
 
-/// Which rows a condition lets through.
-pub enum Selection {
-    /// All of them.
-    All,
-    /// None of them.
-    None,
-    /// Those whose bit is set; neither all nor none.
-    Some(BooleanArray),
-}
-
 /// Evaluates a condition: a row passes where the value is neither 0 nor NULL.
 ///
 /// # Errors
 /// `ILLEGAL_TYPE_OF_COLUMN_FOR_FILTER`, and the functions' own.
 pub fn select(predicate: &Expression, block: &Block) -> Result<Selection> {
-    let column = evaluate(predicate, block)?;
-    if let Some(value) = column.constant_value() {
-        let passes = value.as_f64().is_some_and(|number| number != 0.0);
-        return Ok(if passes { Selection::All } else { Selection::None });
-    }
-    let bits = truth(&column)?;
-    Ok(match bits.count_set_bits() {
-        0 => Selection::None,
-        all if all == bits.len() => Selection::All,
-        _ => Selection::Some(BooleanArray::new(bits, None)),
-    })
-}
-
-/// One bit per row of a column that is not a constant: set where the value is neither 0 nor NULL.
-fn truth(column: &Column) -> Result<BooleanBuffer> {
-    let data_type = column.data_type();
-    if let Some(sparse) = column.sparse() {
-        let of = |array: &ArrayRef| truth(&Column::new(data_type.clone(), array.clone()));
-        return Ok(sparse.bits(&of(sparse.values())?, of(sparse.default_row())?.value(0)));
-    }
-    if let (DataType::LowCardinality(inner), Some(dictionary)) = (data_type, column.dictionary()) {
-        let of_values = truth(&Column::new((**inner).clone(), dictionary.values().clone()))?;
-        let codes = dictionary.keys();
-        let holds = |row: usize| codes.is_valid(row) && of_values.value(codes.value(row) as usize);
-        return Ok(BooleanBuffer::collect_bool(codes.len(), holds));
-    }
-    let Some(array) = column.array().as_any().downcast_ref::<UInt8Array>() else {
-        return match data_type.inner() {
-            DataType::Nothing => Ok(BooleanBuffer::new_unset(column.rows())),
-            inner if inner.is_number() || *inner == DataType::Bool => truth_of_values(column),
-            _ => {
-                let message =
-                    format!("Illegal type {data_type} of column for filter. Must be UInt8 or Nullable(UInt8)");
-                Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_COLUMN_FOR_FILTER, message))
-            }
-        };
-    };
-    let bits = squall_functions::bits_of(array.values());
-    Ok(match array.nulls() {
-        Some(nulls) => &bits & nulls.inner(),
-        None => bits,
-    })
-}
-
-/// Conditions of other number types are rare: value by value.
-fn truth_of_values(column: &Column) -> Result<BooleanBuffer> {
-    Ok(BooleanBuffer::collect_bool(column.rows(), |row| column.value(row).as_f64().is_some_and(|number| number != 0.0)))
+    Selection::of(&evaluate(predicate, block)?)
 }

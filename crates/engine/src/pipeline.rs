@@ -359,6 +359,7 @@ impl Pipeline {
                 Ok(ControlFlow::Continue(()))
             }
         });
+        read.0 += self.source.take_left_out();
         if self.counts_as_read {
             context.progress.read_rows.fetch_add(read.0, Ordering::Relaxed);
             context.progress.read_bytes.fetch_add(read.1, Ordering::Relaxed);

@@ -287,8 +287,8 @@ pub struct ScanRequest {
     pub columns: Vec<usize>,
     /// Names and types of these columns.
     pub schema: Arc<Schema>,
-    /// A condition over these columns. The scan may leave out parts and granules that cannot hold a match; rows that it does hand
-    /// out may or may not match.
+    /// A condition over these columns. The scan may leave out parts and granules that cannot hold a match, and rows that it has read
+    /// and found to be none; rows that it does hand out may or may not match.
     pub predicate: Option<Expression>,
     /// Bounds outside of which no row matters, whatever `predicate` says: as for it, rows that are handed out may lie outside of them.
     pub bounds: Vec<ColumnBounds>,
@@ -375,6 +375,11 @@ pub trait TableScan: Send + Sync {
     /// What pruning left; nothing where the table has no parts.
     fn selection(&self) -> ScanSelection {
         ScanSelection::default()
+    }
+
+    /// How many rows were read and left out since this was last called, as they do not meet the request's condition.
+    fn take_left_out(&self) -> u64 {
+        0
     }
 
     /// Claims the next morsel of about `rows` rows, in the order of rows. A morsel without rows is work that must be done before rows
@@ -533,6 +538,9 @@ impl TableMetadata for TableHandle {
     }
     fn engine(&self) -> &str {
         self.0.engine()
+    }
+    fn supports_prewhere(&self) -> bool {
+        self.0.supports_prewhere()
     }
     fn rows_identity(&self) -> [usize; 2] {
         self.0.rows_identity()

@@ -3,14 +3,15 @@
 
 mod common;
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{block, definition, insert, key, read_all, request};
-use squall_functions::BoundFunction;
+use common::{block, call, definition, insert, key, number, read_all, read_scan, request};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use squall_planner::Expression;
 use squall_storage::{Databases, StorageOptions, Table};
-use squall_types::{Column, DataType, Error, Result, Value};
+use squall_types::{DataType, ErrorCode, Value};
 
 const ROWS: u64 = 100_000;
 
@@ -63,38 +64,16 @@ fn names() -> Vec<&'static str> {
     COLUMNS.iter().map(|(name, _)| *name).collect()
 }
 
-/// Stands for a function: pruning looks at names and types only.
-#[derive(Debug)]
-struct Named(DataType);
-
-impl BoundFunction for Named {
-    fn return_type(&self) -> &DataType {
-        &self.0
-    }
-
-    fn execute(&self, _: &[Column], _: usize) -> Result<Column> {
-        Err(Error::logical("only a name"))
-    }
-}
-
 /// Whether `id` lies between two numbers.
 fn between(table: &dyn Table, low: u64, high: u64) -> Expression {
-    let function = |name: &str, arguments| Expression::Function {
-        name: name.into(),
-        function: Arc::new(Named(DataType::UInt8)),
-        arguments,
-    };
-    let compared = |name: &str, value: u64| {
-        let value = Expression::Constant { value: Value::UInt64(value), data_type: DataType::UInt64 };
-        function(name, vec![key(table.columns(), "id").expression, value])
-    };
-    function("and", vec![compared("greaterOrEquals", low), compared("lessOrEquals", high)])
+    let compared = |name: &str, value: u64| call(name, vec![key(table.columns(), "id").expression, number(value)]);
+    call("and", vec![compared("greaterOrEquals", low), compared("lessOrEquals", high)])
 }
 
 #[test]
 fn much_is_kept_once_it_is_read_again() {
     let directory = tempfile::tempdir().unwrap();
-    let (databases, table) = table(directory.path(), 64 << 20);
+    let (databases, table) = table(directory.path(), 48 << 20);
     let all = request(&*table, &names(), None);
     let expected: Vec<Vec<Value>> = (0..ROWS).map(row).collect();
     for chunks in [0, COLUMNS.len() as u64, COLUMNS.len() as u64] {
@@ -117,7 +96,7 @@ fn what_does_not_fit_is_never_kept() {
 #[test]
 fn a_part_of_a_row_group_is_decoded_alone() {
     let directory = tempfile::tempdir().unwrap();
-    let (databases, table) = table(directory.path(), 64 << 20);
+    let (databases, table) = table(directory.path(), 48 << 20);
     for (low, high) in [(0, 10), (8_191, 8_193), (60_000, 80_000), (ROWS - 1, ROWS)] {
         let some = request(&*table, &names(), Some(between(&*table, low, high)));
         let found: Vec<Vec<Value>> = read_all(&*table, &some).unwrap();
@@ -133,4 +112,70 @@ fn a_part_of_a_row_group_is_decoded_alone() {
             assert_eq!(databases.column_cache().chunks, 0);
         }
     }
+}
+
+#[test]
+fn rows_are_tested_before_all_of_their_columns_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    // Nothing fits the cache.
+    let (_databases, table) = table(directory.path(), 100_000);
+    let column = |name: &str| key(table.columns(), name).expression;
+    let is = |name: &str, value: u64| call("equals", vec![column(name), number(value)]);
+    let ends = call(
+        "endsWith",
+        vec![column("text"), Expression::Constant { value: "many".into(), data_type: DataType::String }],
+    );
+    let ranges: [(Expression, fn(u64) -> bool); 4] = [
+        (is("small", 77), |id| id % 1000 == 577),
+        (call("and", vec![ends.clone(), is("few", 3), is("small", 77)]), |id| id % 1000 == 577 && id % 7 == 3),
+        (is("few", 3), |id| id % 7 == 3),
+        (call("and", vec![is("few", 3), call("less", vec![column("id"), number(5000)])]), |id| {
+            id % 7 == 3 && id < 5000
+        }),
+    ];
+    for (predicate, matches) in ranges {
+        let expected: Vec<Vec<Value>> = (0..ROWS).filter(|id| matches(*id)).map(row).collect();
+        let scan = table.scan(&request(&*table, &names(), Some(predicate))).unwrap();
+        let (mut found, mut handed_out) = (Vec::new(), 0);
+        read_scan(&*scan, |block| {
+            handed_out += block.rows() as u64;
+            for at in 0..block.rows() {
+                let values: Vec<Value> = block.columns().iter().map(|column| column.value(at)).collect();
+                assert_eq!(values, row(values[0].as_u64().unwrap()));
+                if matches(values[0].as_u64().unwrap()) {
+                    found.push(values);
+                }
+            }
+        })
+        .unwrap();
+        assert_eq!(found, expected);
+        assert_eq!(handed_out + scan.take_left_out(), scan.rows_total().unwrap());
+    }
+}
+
+#[test]
+fn columns_of_rows_that_nobody_wants_are_not_fetched() {
+    let directory = tempfile::tempdir().unwrap();
+    let (databases, table_before) = table(directory.path(), 100_000);
+    drop((databases, table_before));
+    let files = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let folder = files(&directory.path().join("data")).next().unwrap();
+    let part = files(&folder).find(|path| path.extension().is_some_and(|extension| extension == "parquet")).unwrap();
+    let mut bytes = std::fs::read(&part).unwrap();
+    let reader = SerializedFileReader::new(File::open(&part).unwrap()).unwrap();
+    for group in reader.metadata().row_groups() {
+        let chunk = group.columns().iter().find(|chunk| chunk.column_path().string() == "text").unwrap();
+        let (start, length) = chunk.byte_range();
+        bytes[(start + length / 2) as usize] ^= 1;
+    }
+    std::fs::write(&part, bytes).unwrap();
+    let databases = open(directory.path(), 100_000);
+    let table = databases.table("default", "t").unwrap();
+    let small = || key(table.columns(), "small").expression;
+    let bit = |bit: u64| call("bitAnd", vec![call("abs", vec![small()]), number(bit)]);
+    let read = |predicate: Expression| read_all(&*table, &request(&*table, &names(), Some(predicate)));
+    // No number of the column has this bit, which no statistics tell.
+    assert_eq!(read(call("notEquals", vec![bit(1024), number(0)])), Ok(Vec::new()));
+    let failed = read(call("notEquals", vec![bit(1), number(0)])).unwrap_err();
+    assert_eq!(failed.code, ErrorCode::CHECKSUM_DOESNT_MATCH);
 }

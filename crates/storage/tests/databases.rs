@@ -3,13 +3,10 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{block, count, definition, insert, read_all, request};
-use squall_functions::BoundFunction;
+use common::{block, call, count, definition, insert, read_all, request};
 use squall_planner::Expression;
 use squall_storage::{Databases, TableName, table_function};
-use squall_types::{Column, DataType, ErrorCode, Result, Value};
+use squall_types::{DataType, ErrorCode, Result, Value};
 
 fn code<T>(result: Result<T>) -> ErrorCode {
     result.err().expect("an error").code
@@ -80,34 +77,16 @@ fn table_functions_make_their_rows() {
     assert_eq!(code(table_function("nofunc", &[])), ErrorCode::UNKNOWN_FUNCTION);
 }
 
-/// Stands for a function: pruning looks at names and types only.
-#[derive(Debug)]
-struct Named(DataType);
-
-impl BoundFunction for Named {
-    fn return_type(&self) -> &DataType {
-        &self.0
-    }
-    fn execute(&self, _: &[Column], _: usize) -> Result<Column> {
-        Err(squall_types::Error::logical("only a name"))
-    }
-}
-
-fn function(name: &str, arguments: Vec<Expression>) -> Expression {
-    Expression::Function { name: name.into(), function: Arc::new(Named(DataType::UInt8)), arguments }
-}
-
 #[test]
 fn endless_numbers_end_where_a_predicate_ends_them() {
     let databases = Databases::in_memory();
     let table = databases.table("system", "numbers_mt").unwrap();
     let number = Expression::Column { position: 0, data_type: DataType::UInt64 };
-    let constant = |value: u64| Expression::Constant { value: Value::UInt64(value), data_type: DataType::UInt32 };
-    let below = function("less", vec![number.clone(), constant(100_000)]);
-    let from = function("greaterOrEquals", vec![number, constant(99_990)]);
+    let below = call("less", vec![number.clone(), common::number(100_000)]);
+    let from = call("greaterOrEquals", vec![number, common::number(99_990)]);
     let scan = table.scan(&request(&*table, &["number"], Some(below.clone()))).unwrap();
     assert!(scan.rows_total().is_some_and(|rows| (100_000..=100_001).contains(&rows)));
-    let both = function("and", vec![below, from]);
+    let both = call("and", vec![below, from]);
     let rows = read_all(&*table, &request(&*table, &["number"], Some(both))).unwrap();
     assert_eq!(rows[0], [Value::UInt64(99_990)]);
     assert!(rows.len() <= 11);

@@ -101,7 +101,8 @@ fn evaluate(expression: &Expression, block: &Block) -> Column {
 fn matching(table: &dyn Table, condition: &Expression, pruned: bool) -> (Vec<String>, usize) {
     let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
     let (mut found, mut scanned) = (Vec::new(), 0);
-    common::read(table, &request(table, &names, pruned.then(|| condition.clone())), |block| {
+    let scan = table.scan(&request(table, &names, pruned.then(|| condition.clone()))).unwrap();
+    common::read_scan(&*scan, |block| {
         scanned += block.rows();
         let mask = evaluate(condition, &block);
         for row in 0..block.rows() {
@@ -114,7 +115,7 @@ fn matching(table: &dyn Table, condition: &Expression, pruned: bool) -> (Vec<Str
     })
     .unwrap();
     found.sort();
-    (found, scanned)
+    (found, scanned + scan.take_left_out() as usize)
 }
 
 fn open(path: &Path) -> Arc<Databases> {

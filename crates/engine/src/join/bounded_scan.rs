@@ -67,6 +67,10 @@ impl TableScan for BoundedScan {
         self.whole.selection()
     }
 
+    fn take_left_out(&self) -> u64 {
+        self.scan.get().and_then(|scan| scan.as_ref().ok()).map_or(0, |scan| scan.take_left_out())
+    }
+
     fn claim(&self, rows: u64, waker: &Waker) -> Claim {
         match self.scan() {
             Ok(scan) => scan.claim(rows, waker),

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::UInt32Array;
+use squall_functions::Selection;
 use squall_planner::JoinStrictness;
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
@@ -14,7 +15,7 @@ use squall_types::{Block, Column, Result};
 use super::build::{Held, JoinTable};
 use super::matching::{Condition, Matching};
 use super::nearest::order_keys;
-use crate::evaluate::{Selection, select};
+use crate::evaluate::select;
 use crate::operator::Operator;
 
 /// Looks up the left side's rows.

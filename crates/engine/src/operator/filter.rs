@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use arrow_array::BooleanArray;
+use squall_functions::Selection;
 use squall_planner::Expression;
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
@@ -10,7 +11,6 @@ use squall_types::{Block, Column, PieceRows, Result};
 
 use super::Operator;
 use super::conjunction::Conjunction;
-use crate::evaluate::Selection;
 
 /// Filters by a condition. Columns that nothing after it reads are not copied but replaced by a constant.
 pub struct Filter {

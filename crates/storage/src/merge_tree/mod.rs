@@ -576,6 +576,9 @@ impl TableMetadata for MergeTreeTable {
     fn sampling_key(&self) -> Option<&Arc<str>> {
         self.live.identity.definition.sampling_key.as_ref().map(|key| &key.sql)
     }
+    fn supports_prewhere(&self) -> bool {
+        true
+    }
     fn has_row_places(&self) -> bool {
         self.projection.is_none()
     }

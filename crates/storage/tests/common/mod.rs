@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
+use squall_functions::{Argument, FunctionContext, resolve_scalar};
 use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition};
 use squall_runtime::block_on;
 use squall_storage::{Claim, Databases, PartMerge, PartWork, RowNumbers, ScanRequest, Table, TableScan};
@@ -39,6 +40,22 @@ pub fn key(columns: &[ColumnDescription], name: &str) -> KeyExpression {
     let position = columns.iter().position(|column| &*column.name == name).unwrap();
     let data_type = columns[position].data_type.clone();
     KeyExpression { sql: name.into(), expression: Expression::Column { position, data_type } }
+}
+
+/// A function of arguments.
+pub fn call(name: &str, arguments: Vec<Expression>) -> Expression {
+    let of = |argument: &Expression| Argument {
+        data_type: argument.data_type().clone(),
+        constant: argument.constant().cloned(),
+    };
+    let context = FunctionContext::outside_queries("UTC");
+    let function = resolve_scalar(name, &arguments.iter().map(of).collect::<Vec<_>>(), &context).unwrap();
+    Expression::Function { name: name.into(), function, arguments }
+}
+
+/// A number in a condition.
+pub fn number(value: u64) -> Expression {
+    Expression::Constant { value: Value::UInt64(value), data_type: DataType::UInt64 }
 }
 
 pub fn block(table: &dyn Table, rows: impl IntoIterator<Item = Vec<Value>>) -> Block {

@@ -2,10 +2,14 @@
 
 use std::ops::Range;
 
+use arrow_array::UInt32Array;
 use bytes::Bytes;
-use squall_types::{Column, DataType, Result, Rows};
+use squall_types::{Column, DataType, Result, Rows, reserve};
 
 use crate::merge_tree::parts::part::Part;
+
+/// More ranges of rows than this are not put together from slices, each of which costs more than a few rows.
+const SLICES_MAX: usize = 16;
 
 /// A column of a row group.
 #[derive(Clone)]
@@ -38,7 +42,13 @@ impl ChunkRows {
                     |range: &Range<usize>| Column::of_rows(data_type.clone(), rows.slice(range.start, range.len()));
                 match ranges {
                     [one] => Ok(slice(one)),
-                    several => Column::concat(&several.iter().map(slice).collect::<Vec<_>>()),
+                    few if few.len() <= SLICES_MAX => Column::concat(&few.iter().map(slice).collect::<Vec<_>>()),
+                    many => {
+                        reserve(many.iter().map(ExactSizeIterator::len).sum::<usize>() * size_of::<u32>())?;
+                        let places = many.iter().flat_map(|range| range.start as u32..range.end as u32);
+                        let whole = Column::of_rows(data_type.clone(), rows.clone());
+                        whole.take(&UInt32Array::from_iter_values(places))
+                    }
                 }
             }
         }

@@ -14,25 +14,31 @@ use squall_types::{Block, Column, Error, Result, Schema};
 use super::chunk_decoder::BATCH_ROWS;
 use super::chunk_rows::{ChunkPlace, ChunkRows};
 use super::hot_scan::row_numbers;
-use super::pruning::{Segment, selection};
+use super::pruning::{Segment, by_row_group, rows_from, selection};
 use super::retention::Missing;
 use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache};
 use crate::merge_tree::parts::part::Part;
 use crate::table::{Claim, Morsel, RowNumbers, ScanRequest, ScanSelection, TableScan};
 
 /// Row groups that are fetched before they are claimed: two a core, so that every core has one to decode.
-const GROUPS_AHEAD_PER_CPU: usize = 2;
+pub(super) const GROUPS_AHEAD_PER_CPU: usize = 2;
 /// Bytes on disk of the row groups that are fetched ahead, per core; one group is fetched however large it is.
-const BYTES_AHEAD_PER_CPU_MAX: u64 = 64 << 20;
+pub(super) const BYTES_AHEAD_PER_CPU_MAX: u64 = 64 << 20;
 /// Bytes that are being fetched before the next row group is begun: a disk that answers in 1.6 ms gives 10 GB a second of so many at once.
 /// More would have the first row group come with the others, and nothing to decode meanwhile.
-const BYTES_IN_FLIGHT_MAX: u64 = 16 << 20;
+pub(super) const BYTES_IN_FLIGHT_MAX: u64 = 16 << 20;
 
 /// Rows of a morsel of chunks that are decoded as they are read, at most: pages of numbers have as many or fewer, and morsels that end where
 /// pages do decode none twice.
 const DIRECT_ROWS: u64 = 65_536;
 /// Bytes of such a morsel, as estimated.
 const DIRECT_BYTES: u64 = 8 << 20;
+
+/// Rows of a morsel of a row group of so many rows and bytes.
+pub(super) fn direct_rows(rows: u64, bytes: u64) -> u64 {
+    let rows_of_bytes = DIRECT_BYTES.saturating_mul(rows) / bytes.max(1);
+    DIRECT_ROWS.min(rows_of_bytes.max(1).next_power_of_two()).max(BATCH_ROWS as u64)
+}
 
 /// A scan over chunks that are read as it goes.
 pub(in crate::merge_tree) struct ColdScan {
@@ -174,27 +180,6 @@ impl Group {
         };
         (direct - place % direct).min(left)
     }
-
-    /// The rows of the row group that some of the group's rows are.
-    fn ranges(&self, first: u64, rows: u64) -> Vec<Range<usize>> {
-        let (mut skip, mut left) = (first as usize, rows as usize);
-        let mut ranges = Vec::new();
-        for segment in &self.segments {
-            let rows = segment.rows.saturating_sub(skip).min(left);
-            if rows > 0 {
-                let start = segment.offset + skip;
-                ranges.push(start..start + rows);
-                left -= rows;
-                skip = 0;
-            } else {
-                skip -= segment.rows;
-            }
-            if left == 0 {
-                break;
-            }
-        }
-        ranges
-    }
 }
 
 /// Who waits for a chunk of this scan. Woken all at once, when any chunk arrives or is decoded.
@@ -226,29 +211,24 @@ impl ColdScan {
         request: &ScanRequest,
     ) -> Arc<Self> {
         let selection = selection(&segments);
-        let mut groups: Vec<Group> = Vec::new();
         let mut total = 0;
-        for segment in segments {
-            let rows = segment.rows as u64;
-            match groups.last_mut() {
-                Some(group) if Arc::ptr_eq(&group.part, &segment.part) && group.row_group == segment.row_group => {
-                    group.rows += rows;
-                    group.segments.push(segment);
-                }
-                _ => groups.push(Group {
-                    part: segment.part.clone(),
-                    row_group: segment.row_group,
-                    segments: vec![segment],
-                    first: total,
-                    rows,
-                    claimed: 0,
-                    read: 0,
-                    direct_rows: None,
-                    chunks: Chunks::OnDisk,
-                }),
-            }
+        let group = |segments: Vec<Segment>| {
+            let first = segments.first()?;
+            let rows = segments.iter().map(|segment| segment.rows as u64).sum();
             total += rows;
-        }
+            Some(Group {
+                part: first.part.clone(),
+                row_group: first.row_group,
+                segments,
+                first: total - rows,
+                rows,
+                claimed: 0,
+                read: 0,
+                direct_rows: None,
+                chunks: Chunks::OnDisk,
+            })
+        };
+        let groups: Vec<Group> = by_row_group(segments).into_iter().filter_map(group).collect();
         let rows = request.limited(total);
         let missing_bytes = groups.iter().map(|group| group.missing_bytes(columns)).sum();
         let scan = Arc::new_cyclic(|this| Self {
@@ -291,10 +271,7 @@ impl ColdScan {
             }
             let missing = group.missing(columns, self.missing_bytes);
             let is_kept = missing.are_kept(self.cache_bytes);
-            group.direct_rows = (!is_kept).then(|| {
-                let rows_of_bytes = DIRECT_BYTES.saturating_mul(missing.rows) / group.missing_bytes(columns).max(1);
-                DIRECT_ROWS.min(rows_of_bytes.max(1).next_power_of_two()).max(BATCH_ROWS as u64)
-            });
+            group.direct_rows = (!is_kept).then(|| direct_rows(missing.rows, group.missing_bytes(columns)));
             let mut chunks = Vec::with_capacity(columns.len());
             let mut to_start = Vec::new();
             let waker = Waker::from(self.waiters.clone());
@@ -426,7 +403,7 @@ impl TableScan for ColdScan {
             let Chunks::Ready(chunks) = &group.chunks else {
                 return Err(Error::logical("a row group that is not there yet"));
             };
-            let ranges = group.ranges(morsel.first - group.first, morsel.rows);
+            let ranges = rows_from(&group.segments, (morsel.first - group.first) as usize, morsel.rows as usize);
             (at, group.part.clone(), group.row_group, chunks.clone(), group.direct_rows.is_some(), ranges)
         };
         let number = self.row_numbers.first(&part, row_group);

@@ -237,6 +237,10 @@ impl TableScan for FinalScan {
         self.scan.selection()
     }
 
+    fn take_left_out(&self) -> u64 {
+        self.scan.take_left_out()
+    }
+
     fn claim(&self, rows: u64, waker: &Waker) -> Claim {
         let mut state = self.state.lock();
         let state = &mut *state;

@@ -32,13 +32,6 @@ pub(in crate::merge_tree) fn scan(
     filters: &[Arc<IndexFilter>],
     request: &ScanRequest,
 ) -> Result<Arc<dyn TableScan>> {
-    let has_any = |part: &Part| {
-        let known = &part.description.indices;
-        filters.iter().any(|filter| known.iter().any(|index| index.identity == filter.index.identity))
-    };
-    if filters.is_empty() || !segments.iter().any(|segment| has_any(&segment.part)) {
-        return mapped_scan::scan(live, segments, &request.columns, request);
-    }
     let rows = segments.iter().map(|segment| segment.rows as u64).sum();
     let parts = sifts(segments, filters).into_iter().map(|part| match part {
         Sifted::Known(segments) => PartState::Done(segments),
@@ -46,6 +39,9 @@ pub(in crate::merge_tree) fn scan(
     });
     let parts: Vec<PartState> = parts.collect();
     let left = parts.iter().filter(|part| !matches!(part, PartState::Done(_))).count();
+    if left == 0 {
+        return mapped_scan::scan(live, known(parts), &request.columns, request);
+    }
     Ok(Arc::new_cyclic(|this| IndexedScan {
         live: live.clone(),
         request: request.clone(),
@@ -149,6 +145,15 @@ enum PartState {
     /// A worker is at it, or its pages are being read.
     Busy,
     Done(Vec<Segment>),
+}
+
+/// What parts have left that are done.
+fn known(parts: Vec<PartState>) -> Vec<Segment> {
+    let segments = |part| match part {
+        PartState::Done(segments) => segments,
+        PartState::Waiting(_) | PartState::Ready(..) | PartState::Claimed(..) | PartState::Busy => Vec::new(),
+    };
+    parts.into_iter().flat_map(segments).collect()
 }
 
 impl Sifting {
@@ -262,15 +267,7 @@ impl IndexedScan {
         sifting.begun -= 1;
         sifting.left -= 1;
         if sifting.left == 0 {
-            let parts = std::mem::take(&mut sifting.parts).into_iter();
-            let segments: Vec<Segment> = parts
-                .flat_map(|part| match part {
-                    PartState::Done(segments) => segments,
-                    PartState::Waiting(_) | PartState::Ready(..) | PartState::Claimed(..) | PartState::Busy => {
-                        Vec::new()
-                    }
-                })
-                .collect();
+            let segments = known(std::mem::take(&mut sifting.parts));
             let found = selection(&segments);
             count(ProfileEvent::SelectedParts, found.parts);
             count(ProfileEvent::SelectedMarks, found.marks);
@@ -293,6 +290,13 @@ impl TableScan for IndexedScan {
     fn selection(&self) -> ScanSelection {
         // It is counted once it is known.
         ScanSelection::default()
+    }
+
+    fn take_left_out(&self) -> u64 {
+        match &*self.state.lock() {
+            State::Scanning(scan) => scan.take_left_out(),
+            State::Sifting(_) | State::Failed(_) => 0,
+        }
     }
 
     fn claim(&self, rows: u64, waker: &Waker) -> Claim {

@@ -10,6 +10,7 @@ use squall_types::{Block, Error, Result, Schema};
 
 use super::cold_scan::ColdScan;
 use super::hot_scan::HotScan;
+use super::prewhere_scan::PrewhereScan;
 use super::pruning::{Segment, selection};
 use crate::column_mapping::{ColumnMapping, Source};
 use crate::merge_tree::MergeTree;
@@ -52,7 +53,7 @@ pub(in crate::merge_tree) fn scan(
 ) -> Result<Arc<dyn TableScan>> {
     if segments.iter().all(|segment| segment.part.schema.is_like(&live.schema)) {
         let stored = live.identity.stored_columns(columns)?;
-        return Ok(plain_scan(live, segments, &stored, request));
+        return Ok(plain_scan(live, segments, &stored, request, true));
     }
     let selection = selection(&segments);
     let mut runs: Vec<Run> = Vec::new();
@@ -76,17 +77,26 @@ pub(in crate::merge_tree) fn scan(
     Ok(Arc::new(MappedScan { live: live.clone(), request, runs, selection, at: Mutex::new(0) }))
 }
 
-/// A scan of parts that have these stored columns.
+/// A scan of parts that have these stored columns; `is_as_asked` says that they are those that the request's condition is over.
 fn plain_scan(
     live: &MergeTree,
     segments: Vec<Segment>,
     columns: &[usize],
     request: &ScanRequest,
+    is_as_asked: bool,
 ) -> Arc<dyn TableScan> {
-    match HotScan::new(&live.cache, segments, columns, request) {
-        Ok(scan) => Arc::new(scan),
-        Err(segments) => ColdScan::start(&live.cache, segments, columns, request),
-    }
+    let segments = match HotScan::new(&live.cache, segments, columns, request) {
+        Ok(scan) => return Arc::new(scan),
+        Err(segments) => segments,
+    };
+    let segments = match is_as_asked {
+        true => match PrewhereScan::start(&live.cache, segments, columns, request) {
+            Ok(scan) => return scan,
+            Err(segments) => segments,
+        },
+        false => segments,
+    };
+    ColdScan::start(&live.cache, segments, columns, request)
 }
 
 impl Mapping {
@@ -116,12 +126,12 @@ impl Run {
                     let number = request.schema.fields.last().filter(|_| request.row_numbers.are_wanted());
                     let schema = Arc::new(Schema::new(fields.chain(number).cloned()));
                     let request = ScanRequest { schema, ..request.clone() };
-                    plain_scan(&all.live, segments, &mapping.columns.read, &request)
+                    plain_scan(&all.live, segments, &mapping.columns.read, &request, false)
                 }
                 None => {
                     // They are stored: the request was looked at before.
                     let stored = all.live.identity.stored_columns(&request.columns).unwrap_or_default();
-                    plain_scan(&all.live, segments, &stored, request)
+                    plain_scan(&all.live, segments, &stored, request, true)
                 }
             }
         })
@@ -156,6 +166,10 @@ impl TableScan for MappedScan {
 
     fn selection(&self) -> ScanSelection {
         self.selection
+    }
+
+    fn take_left_out(&self) -> u64 {
+        self.runs.iter().filter_map(|run| run.scan.get()).map(|scan| scan.take_left_out()).sum()
     }
 
     fn claim(&self, rows: u64, waker: &Waker) -> Claim {

@@ -302,6 +302,10 @@ impl TableScan for PartScan {
         })
     }
 
+    fn take_left_out(&self) -> u64 {
+        self.parts.iter().map(|(scan, _)| scan.take_left_out()).sum()
+    }
+
     fn claim(&self, rows: u64, waker: &Waker) -> Claim {
         loop {
             let at = self.part.load(Ordering::Acquire);

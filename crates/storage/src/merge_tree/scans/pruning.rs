@@ -30,6 +30,40 @@ pub(in crate::merge_tree) struct Segment {
     pub(in crate::merge_tree) rows: usize,
 }
 
+/// The segments of each row group, in their order.
+pub(super) fn by_row_group(segments: Vec<Segment>) -> Vec<Vec<Segment>> {
+    let mut groups: Vec<Vec<Segment>> = Vec::new();
+    for segment in segments {
+        let is_next = |last: &Segment| Arc::ptr_eq(&last.part, &segment.part) && last.row_group == segment.row_group;
+        match groups.last_mut() {
+            Some(group) if group.last().is_some_and(is_next) => group.push(segment),
+            _ => groups.push(vec![segment]),
+        }
+    }
+    groups
+}
+
+/// The rows of a row group that some of the rows of its segments are: so many from the `first` on.
+pub(super) fn rows_from(segments: &[Segment], first: usize, rows: usize) -> Vec<Range<usize>> {
+    let (mut skip, mut left) = (first, rows);
+    let mut ranges = Vec::new();
+    for segment in segments {
+        let rows = segment.rows.saturating_sub(skip).min(left);
+        if rows > 0 {
+            let start = segment.offset + skip;
+            ranges.push(start..start + rows);
+            left -= rows;
+            skip = 0;
+        } else {
+            skip -= segment.rows;
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    ranges
+}
+
 /// What a predicate over the table's columns and bounds of some of them say of the rows; `None` where that is nothing.
 pub(in crate::merge_tree) fn condition(
     table: &MergeTree,
