@@ -8,7 +8,7 @@ use std::sync::Arc;
 use common::{block, count, definition, insert, read_all, request};
 use squall_functions::BoundFunction;
 use squall_planner::Expression;
-use squall_storage::{Databases, TableName, table_function};
+use squall_storage::{Databases, TableName};
 use squall_types::{Column, DataType, ErrorCode, Result, Value};
 
 fn code<T>(result: Result<T>) -> ErrorCode {
@@ -60,6 +60,8 @@ fn ddl_says_what_clickhouse_says() {
 
 #[test]
 fn table_functions_make_their_rows() {
+    let table_function =
+        |name: &str, arguments: &[Value]| squall_storage::table_function(name, arguments, &|_: &str| Ok(Vec::new()));
     let numbers = |name: &str, arguments: &[u64]| -> Vec<u64> {
         let arguments: Vec<Value> = arguments.iter().map(|argument| Value::UInt64(*argument)).collect();
         let table = table_function(name, &arguments).unwrap();
