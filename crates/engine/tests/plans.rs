@@ -137,7 +137,8 @@ fn scan(table: Arc<TableHandle>, predicate: Option<Expression>) -> Plan {
 }
 
 fn numbers(rows: u64) -> Plan {
-    let table = Arc::new(TableHandle(table_function("numbers_mt", &[Value::UInt64(rows)]).unwrap()));
+    let table =
+        Arc::new(TableHandle(table_function("numbers_mt", &[Value::UInt64(rows)], &|_: &str| Ok(Vec::new())).unwrap()));
     scan(table, None)
 }
 

@@ -21,5 +21,5 @@ pub use glob::alternatives;
 pub use holder::{Elsewhere, FileElsewhere, Upload};
 pub use path::Reach;
 pub use sqlite::SqliteTable;
-pub use table::{Data, Defaults, FileTable, FileTableOptions, Stream};
+pub use table::{Data, DeclaredColumns, Defaults, FileTable, FileTableOptions, Stream};
 pub use write::TargetFile;

@@ -1,14 +1,13 @@
 //! A table of files, of bytes, or of a stream: its columns, which are said or inferred, and the virtual ones that tell of a row's file.
 
 use std::any::Any;
+use std::fmt::Debug;
 use std::io::Read;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use squall_formats::{
-    FormatOptions, InputBlock, ParquetFile, finds_columns_by_name, format_of_file, infer_schema, parse_structure,
-};
+use squall_formats::{FormatOptions, InputBlock, ParquetFile, finds_columns_by_name, format_of_file, infer_schema};
 use squall_planner::{ColumnDescription, TableMetadata};
 use squall_storage::{ScanRequest, Table, TableScan};
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Value};
@@ -28,10 +27,32 @@ pub struct FileTableOptions {
     pub path: String,
     /// The format; that of the path's ending where it is empty or `auto`.
     pub format: String,
-    /// The columns; inferred where they are empty or `auto`.
-    pub structure: String,
+    /// The columns; inferred where nobody says them.
+    pub declared: Option<DeclaredColumns>,
     /// The compression; that of each file's ending where it is empty or `auto`.
     pub compression: String,
+}
+
+/// Columns that whoever reads says.
+#[derive(Clone, Debug)]
+pub struct DeclaredColumns {
+    /// The columns, also those that are not read.
+    pub columns: Vec<ColumnDescription>,
+    /// What they hold where files leave them out; without it the types' defaults.
+    pub defaults: Option<Arc<dyn Defaults>>,
+}
+
+impl DeclaredColumns {
+    /// Columns of names and types alone.
+    pub fn plain(schema: &Schema) -> Self {
+        Self { columns: described(schema), defaults: None }
+    }
+
+    /// The columns that are in files.
+    pub fn read(&self) -> Schema {
+        let read = self.columns.iter().filter(|column| column.is_stored());
+        Schema::new(read.map(|column| (column.name.clone(), column.data_type.clone())))
+    }
 }
 
 /// Where the bytes are.
@@ -178,7 +199,7 @@ impl Virtual {
 }
 
 /// What a table's columns hold where files leave them out.
-pub trait Defaults: Send + Sync {
+pub trait Defaults: Send + Sync + Debug {
     /// The block with every value that was omitted computed.
     ///
     /// # Errors
@@ -199,7 +220,7 @@ pub struct FileTable {
     options: FormatOptions,
 }
 
-impl std::fmt::Debug for FileTable {
+impl Debug for FileTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FileTable").field("format", &self.format).field("source", &self.source).finish_non_exhaustive()
     }
@@ -243,13 +264,15 @@ impl FileTable {
         options: FormatOptions,
     ) -> Result<Self> {
         let format = if is_auto(&table.format) { format_of(&holder, &files, table)? } else { &table.format };
-        let (schema, opened) = if is_auto(&table.structure) {
-            of_files(&holder, &files, format, table, &options)?
-        } else {
-            (parse_structure(&table.structure)?, vec![None; files.len()])
+        let (declared, opened) = match &table.declared {
+            Some(declared) => (declared.clone(), vec![None; files.len()]),
+            None => {
+                let (schema, opened) = of_files(&holder, &files, format, table, &options)?;
+                (DeclaredColumns::plain(&schema), opened)
+            }
         };
         let source = Source { files, holder, compression: table.compression.clone(), opened };
-        Ok(Self::new(name, Data::Files, format, schema, source, options))
+        Ok(Self::new(name, Data::Files, format, declared, source, options))
     }
 
     /// The same with columns that are known. Waits for the disk.
@@ -267,30 +290,47 @@ impl FileTable {
         let format = if is_auto(&table.format) { format_of(&holder, &files, table)? } else { &table.format };
         let opened = vec![None; files.len()];
         let source = Source { files, holder, compression: table.compression.clone(), opened };
-        Ok(Self::new("file", Data::Files, format, schema, source, options))
+        Ok(Self::new("file", Data::Files, format, DeclaredColumns::plain(&schema), source, options))
     }
 
     /// The table of bytes in a format, or of a stream of them.
     ///
     /// # Errors
     /// As [`of_files`](Self::of_files).
-    pub fn of_data(name: &str, data: Data, format: &str, structure: &str, options: FormatOptions) -> Result<Self> {
-        let schema = match &data {
-            _ if !is_auto(structure) => parse_structure(structure)?,
-            Data::Bytes(bytes) => infer_schema(format, &mut bytes.as_ref(), &options)?,
-            Data::Stream(stream) => stream.look(|input| infer_schema(format, input, &options))?,
-            Data::Files => return Err(Error::logical("data that are in no files")),
+    pub fn of_data(
+        name: &str,
+        data: Data,
+        format: &str,
+        declared: Option<DeclaredColumns>,
+        options: FormatOptions,
+    ) -> Result<Self> {
+        let inferred = |data: &Data| match data {
+            Data::Bytes(bytes) => infer_schema(format, &mut bytes.as_ref(), &options),
+            Data::Stream(stream) => stream.look(|input| infer_schema(format, input, &options)),
+            Data::Files => Err(Error::logical("data that are in no files")),
         };
-        Ok(Self::new(name, data, format, schema, Source::default(), options))
+        let declared = match declared {
+            Some(declared) => declared,
+            None => DeclaredColumns::plain(&inferred(&data)?),
+        };
+        Ok(Self::new(name, data, format, declared, Source::default(), options))
     }
 
-    fn new(name: &str, data: Data, format: &str, schema: Schema, source: Source, options: FormatOptions) -> Self {
+    fn new(
+        name: &str,
+        data: Data,
+        format: &str,
+        declared: DeclaredColumns,
+        source: Source,
+        options: FormatOptions,
+    ) -> Self {
+        let schema = declared.read();
         let virtual_columns: Vec<Virtual> = match data {
             Data::Files => Virtual::ALL.into_iter().filter(|of| schema.position(of.name()).is_none()).collect(),
             _ => Vec::new(),
         };
         let of_file = Schema::new(virtual_columns.iter().map(|of| (of.name(), of.data_type())));
-        let mut columns = described(&schema);
+        let mut columns = declared.columns;
         columns.extend(described(&of_file));
         Self {
             name: name.into(),
@@ -300,9 +340,14 @@ impl FileTable {
             data,
             format: format.into(),
             source,
-            defaults: None,
+            defaults: declared.defaults,
             options,
         }
+    }
+
+    /// The name of one of the columns.
+    fn name_of(&self, column: usize) -> Option<&str> {
+        self.columns.get(column).map(|column| &*column.name)
     }
 
     /// The same, whose columns have defaults over all of its columns.
@@ -387,22 +432,22 @@ impl TableMetadata for FileTable {
 
 impl Table for FileTable {
     fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
-        let own = self.schema.len();
+        let own = self.columns.len() - self.virtual_columns.len();
         // A default may be of any column.
         let by_name = finds_columns_by_name(&self.format)
             && self.options.settings.input_format_skip_unknown_fields
             && self.defaults.is_none();
         let schema = if by_name {
-            let wanted = self.schema.fields.iter().enumerate().filter(|(at, _)| request.columns.contains(at));
-            Arc::new(Schema { fields: wanted.map(|(_, field)| field.clone()).collect() })
+            let wanted: Vec<&str> = request.columns.iter().filter_map(|at| self.name_of(*at)).collect();
+            let fields = self.schema.fields.iter().filter(|(name, _)| wanted.contains(&&**name));
+            Arc::new(Schema { fields: fields.cloned().collect() })
         } else {
             self.schema.clone()
         };
         let outputs = request.columns.iter().map(|column| match self.virtual_columns.get(column.wrapping_sub(own)) {
             Some(of) if *column >= own => Ok(Output::Virtual(*of)),
             _ => {
-                let name = self.schema.fields.get(*column).map(|(name, _)| name);
-                let position = name.and_then(|name| schema.position(name));
+                let position = self.name_of(*column).and_then(|name| schema.position(name));
                 position.map(Output::Column).ok_or_else(|| Error::logical("a column that no file has"))
             }
         });

@@ -24,7 +24,7 @@ use squall_types::{Block, Error, ErrorCode, Result, Schema};
 use crate::compression::{Compression, Finish};
 use crate::holder::{Elsewhere, Upload};
 use crate::path::Reach;
-use crate::table::{FileTableOptions, described, format_of_target};
+use crate::table::{DeclaredColumns, FileTableOptions, format_of_target};
 
 /// Bytes that are written at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -68,7 +68,12 @@ impl TargetFile {
     /// # Errors
     /// `DATABASE_ACCESS_DENIED` where it is outside of `reach`; `BAD_ARGUMENTS` for a pattern; `CANNOT_DETECT_FORMAT`; `CANNOT_APPEND_TO_FILE` where it is
     /// there, its format does not go on, and `engine_file_truncate_on_insert` is off.
-    pub fn new(table: &FileTableOptions, schema: Schema, reach: &Reach, options: FormatOptions) -> Result<Self> {
+    pub fn new(
+        table: &FileTableOptions,
+        declared: DeclaredColumns,
+        reach: &Reach,
+        options: FormatOptions,
+    ) -> Result<Self> {
         if !crate::glob::is_plain(&table.path) {
             let message = format!("Cannot write to the pattern {}: it may mean several files", table.path);
             return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
@@ -86,9 +91,8 @@ impl TargetFile {
             );
             return Err(Error::new(ErrorCode::CANNOT_APPEND_TO_FILE, message));
         }
-        let columns = described(&schema);
         let target = Target::Disk { path, appends };
-        Ok(Self { columns, schema: Arc::new(schema), target, format, compression, options })
+        Ok(Self { schema: Arc::new(declared.read()), columns: declared.columns, target, format, compression, options })
     }
 
     /// A file that somebody else takes; its path tells its format and compression where `table` does not say them.
@@ -99,12 +103,12 @@ impl TargetFile {
         table: &FileTableOptions,
         location: String,
         holder: Arc<dyn Elsewhere>,
-        schema: Schema,
+        declared: DeclaredColumns,
         options: FormatOptions,
     ) -> Result<Self> {
         let (format, compression) = (format_of_target(table)?, Compression::named(&table.compression, &table.path)?);
-        let (columns, target) = (described(&schema), Target::Elsewhere { location, holder });
-        Ok(Self { columns, schema: Arc::new(schema), target, format, compression, options })
+        let target = Target::Elsewhere { location, holder };
+        Ok(Self { schema: Arc::new(declared.read()), columns: declared.columns, target, format, compression, options })
     }
 }
 

@@ -30,10 +30,14 @@ use crate::native::{NativeInput, NativeOutput, first_schema};
 use crate::options::FormatOptions;
 use crate::output::OutputFormat;
 use crate::parquet::{self, ParquetInput, ParquetOutput};
-use crate::schema::{self, Feed, FieldRows, Fields, GuessOptions, JsonRows, TskvRows, ValuesRows, finished, of_rows};
+use crate::schema::{
+    self, CustomRows, Feed, FieldRows, Fields, GuessOptions, JsonRows, RegexpRows, TskvRows, ValuesRows, finished,
+    of_rows,
+};
 use crate::text::csv::{CsvOutput, CsvReader};
-use crate::text::custom::CustomOutput;
+use crate::text::custom::{self, CustomOutput};
 use crate::text::form::{FormReader, OneReader};
+use crate::text::prometheus::PrometheusOutput;
 use crate::text::regexp::RegexpReader;
 use crate::text::sql_insert::SqlInsertOutput;
 use crate::text::tab_separated::{
@@ -89,6 +93,7 @@ enum Format {
     PrettyJson,
     MsgPack,
     SqlInsert,
+    Prometheus,
     Native,
     RowBinary {
         header: Header,
@@ -202,6 +207,7 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("PrettySpaceMonoBlock", Pretty(Drawing::Space), false, true),
         ("PrettySpaceNoEscapes", Pretty(Drawing::Space), false, true),
         ("PrettySpaceNoEscapesMonoBlock", Pretty(Drawing::Space), false, true),
+        ("Prometheus", Format::Prometheus, false, true),
         ("Raw", raw(Absent), true, true),
         ("RawBLOB", Format::RawBlob, true, true),
         ("RawWithNames", raw(Names), true, true),
@@ -293,6 +299,7 @@ pub fn output_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) 
         Format::OdbcDriver => Box::new(OdbcDriverOutput::new(schema, options)),
         Format::PrettyJson => Box::new(PrettyJsonOutput::new(schema, options)),
         Format::SqlInsert => Box::new(SqlInsertOutput::new(schema, options)),
+        Format::Prometheus => Box::new(PrometheusOutput::new(schema, options)?),
         Format::Regexp | Format::JsonWhole { .. } | Format::Form | Format::One => {
             let message = format!("Format {name} is not suitable for output");
             return Err(Error::new(ErrorCode::FORMAT_IS_NOT_SUITABLE_FOR_OUTPUT, message));
@@ -390,7 +397,8 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         | Format::JsonColumns(_)
         | Format::OdbcDriver
         | Format::PrettyJson
-        | Format::SqlInsert => Err(unsuitable()),
+        | Format::SqlInsert
+        | Format::Prometheus => Err(unsuitable()),
     }
 }
 
@@ -492,6 +500,14 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
             of_rows(&mut TskvRows { reader, options: guesses }, input, options)
         }
         Format::Values => of_rows(&mut ValuesRows { options: guesses }, input, options),
+        Format::Custom { header, ignores_spaces } => {
+            let reader = TemplateReader::custom(header, ignores_spaces, options)?;
+            let (rule, detects_header) = (custom::escaping(settings)?, settings.input_format_custom_detect_header);
+            of_rows(&mut CustomRows { reader, header, rule, detects_header, options: guesses }, input, options)
+        }
+        Format::Regexp => {
+            of_rows(&mut RegexpRows { reader: RegexpReader::new(options)?, options: guesses }, input, options)
+        }
         Format::Json { shape, is_strings } => {
             let header = Header::Absent;
             let mut rows = JsonRows { frame: Frame::Document, shape, is_strings, header, options: guesses };
@@ -540,13 +556,12 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
         | Format::JsonProgress { .. }
         | Format::JsonColumns(_)
         | Format::Template { .. }
-        | Format::Regexp
         | Format::Form
         | Format::MsgPack
         | Format::OdbcDriver
         | Format::PrettyJson
         | Format::SqlInsert
-        | Format::Custom { .. } => Err(Error::new(
+        | Format::Prometheus => Err(Error::new(
             ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE,
             format!("Format {name} says nothing of its columns. You must specify the structure manually"),
         )),

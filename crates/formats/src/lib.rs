@@ -28,4 +28,3 @@ pub use input::{InputBlock, InputFormat, Omitted, TableInput};
 pub use options::{Evaluate, FormatOptions};
 pub use output::{OutputFormat, Statistics};
 pub use parquet::{ParquetFile, ParquetRowGroup, ReadAt};
-pub use schema::parse_structure;

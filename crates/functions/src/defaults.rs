@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, UInt32Array};
 use arrow_buffer::NullBuffer;
-use squall_types::{Coded, Column, DataType, Result, Rows, Value, checkpoint, kernels};
+use squall_types::{Coded, Column, DataType, Error, ErrorCode, Result, Rows, Value, checkpoint, kernels};
 
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
 use crate::properties::Properties;
@@ -67,6 +67,10 @@ pub(crate) fn bind(
     let inner = function.resolve(&plain, context)?;
     let mut return_type = inner.return_type().clone();
     if has_nullable {
+        if defaults.nullable_result && !return_type.is_nullable() && !return_type.can_be_inside_nullable() {
+            let message = format!("Nested type {return_type} cannot be inside Nullable type");
+            return Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, message));
+        }
         return_type = return_type.to_nullable();
     }
     let mut dictionary = None;

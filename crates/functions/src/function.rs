@@ -128,6 +128,8 @@ pub trait ScalarFunction: Send + Sync {
 pub struct Defaults {
     /// A NULL in any argument makes a NULL result; the function sees the values without validity.
     pub nulls: bool,
+    /// With `nulls`, the result must have a type that takes NULL: where an argument is nullable, an array is refused.
+    pub nullable_result: bool,
     /// The literal NULL in an argument after the first makes a NULL result, even where `nulls` is not set.
     pub null_parameters: bool,
     /// `LowCardinality` arguments: with one such argument and constants beside it the function runs over the dictionary alone and the
@@ -144,7 +146,15 @@ pub struct Defaults {
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self { nulls: true, null_parameters: false, low_cardinality: true, constants: true, types: true, halves: false }
+        Self {
+            nulls: true,
+            nullable_result: false,
+            null_parameters: false,
+            low_cardinality: true,
+            constants: true,
+            types: true,
+            halves: false,
+        }
     }
 }
 

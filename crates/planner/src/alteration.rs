@@ -243,16 +243,12 @@ impl Alteration {
             let options = CastOptions::new(CastMode::Plain, TimeZone::utc());
             cast(&Column::empty(before.data_type.clone()), &column.data_type, &options)?;
         }
-        let is_stored = |column: &ColumnDescription| {
-            let kind = column.default.as_ref().map(|default| default.kind);
-            !matches!(kind, Some(DefaultKind::Alias | DefaultKind::Ephemeral))
-        };
-        if is_key && !is_stored(column) {
+        if is_key && !column.is_stored() {
             let message = format!("Trying to ALTER key column {name} into one that is not stored");
             return Err(Error::new(ErrorCode::ALTER_OF_COLUMN_IS_FORBIDDEN, message));
         }
-        if !is_stored(&before)
-            && is_stored(column)
+        if !before.is_stored()
+            && column.is_stored()
             && let Some(origin) = self.origins.get_mut(at)
         {
             *origin = None;

@@ -54,7 +54,7 @@ impl Catalog for Nothing {
         Ok(Vec::new())
     }
 
-    fn table_function(&self, name: &str, _: &[Value], _: &dyn SubqueryRunner) -> Result<Arc<dyn TableMetadata>> {
+    fn table_function(&self, name: &str, _: &[Value], _: &PlannerContext<'_>) -> Result<Arc<dyn TableMetadata>> {
         Err(Error::new(ErrorCode::UNKNOWN_FUNCTION, format!("Table function {name} in an expression over columns")))
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use squall_sql::ast;
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
-use crate::context::SubqueryRunner;
+use crate::context::{PlannerContext, SubqueryRunner};
 use crate::definition::{Constraint, TableDefinition};
 use crate::expression::Expression;
 use crate::load::SourceReader;
@@ -38,6 +38,12 @@ impl ColumnDescription {
     /// A column of a name and a type, and nothing else.
     pub fn new(name: impl Into<Arc<str>>, data_type: DataType) -> Self {
         Self { name: name.into(), data_type, default: None, comment: "".into(), codec: None, ttl: None }
+    }
+
+    /// Whether rows have values of it: those of ALIAS columns are computed whenever they are read, EPHEMERAL ones are for defaults alone.
+    pub fn is_stored(&self) -> bool {
+        let kind = self.default.as_ref().map(|default| default.kind);
+        !matches!(kind, Some(DefaultKind::Alias | DefaultKind::Ephemeral))
     }
 
     /// Whether both are arrays of one nested structure, `n.a` and `n.b`: those have one length in each row.
@@ -219,7 +225,7 @@ pub struct Program {
     /// The format of what it reads and prints.
     pub format: String,
     /// The columns that it prints.
-    pub structure: String,
+    pub columns: Vec<ColumnDescription>,
     /// How it is run: settings of the engine `Executable` with their values as text.
     pub settings: Vec<(Arc<str>, Arc<str>)>,
 }
@@ -438,7 +444,7 @@ pub trait Catalog: Send + Sync {
     }
 
     /// The table that a table function with constant arguments makes: `numbers(10)`. Where it must wait for something it asks whether
-    /// `subqueries` may be run, which wait, too.
+    /// the context's subqueries may be run, which wait, too.
     ///
     /// # Errors
     /// `UNKNOWN_FUNCTION`, `BAD_ARGUMENTS`.
@@ -446,7 +452,7 @@ pub trait Catalog: Send + Sync {
         &self,
         name: &str,
         arguments: &[Value],
-        subqueries: &dyn SubqueryRunner,
+        context: &PlannerContext<'_>,
     ) -> Result<Arc<dyn TableMetadata>>;
 
     /// What a name without a database means where there is no table of that name: a file, where the query is its owner's. May wait as
@@ -454,7 +460,7 @@ pub trait Catalog: Send + Sync {
     ///
     /// # Errors
     /// Where the file cannot be read.
-    fn file_by_name(&self, _name: &str, _subqueries: &dyn SubqueryRunner) -> Result<Option<Arc<dyn TableMetadata>>> {
+    fn file_by_name(&self, _name: &str, _context: &PlannerContext<'_>) -> Result<Option<Arc<dyn TableMetadata>>> {
         Ok(None)
     }
 }

@@ -401,7 +401,9 @@ pub(crate) fn column_default(default: &ast::ColumnDefault, context: &PlannerCont
         ast::ColumnDefaultKind::Materialized => DefaultKind::Materialized,
         ast::ColumnDefaultKind::Alias => DefaultKind::Alias,
         ast::ColumnDefaultKind::Ephemeral => DefaultKind::Ephemeral,
-        ast::ColumnDefaultKind::AutoIncrement => return Err(Error::not_implemented("AUTO_INCREMENT")),
+        ast::ColumnDefaultKind::AutoIncrement => {
+            return Err(Error::new(ErrorCode::SYNTAX_ERROR, "AUTO_INCREMENT is not supported"));
+        }
     };
     let expanded = default.expression.as_ref().map(|default| without_user_functions(default, context.catalog));
     let expression = expanded.transpose()?.as_ref().map_or_else(String::new, text::expression);

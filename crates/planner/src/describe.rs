@@ -6,6 +6,7 @@ use squall_sql::ast;
 use squall_types::{Result, Schema};
 
 use crate::analyzer::{Analyzer, analyze_query};
+use crate::catalog::ColumnDescription;
 use crate::context::PlannerContext;
 
 /// The names and types of a query's columns.
@@ -18,10 +19,13 @@ pub fn describe_query(query: &ast::Query, context: &PlannerContext<'_>) -> Resul
     Ok(plan.schema().clone())
 }
 
-/// The names and types of the columns of a table function.
+/// The columns of a table function.
 ///
 /// # Errors
 /// `UNKNOWN_FUNCTION`, and what is wrong with its arguments.
-pub fn describe_table_function(function: &ast::Function, context: &PlannerContext<'_>) -> Result<Arc<Schema>> {
+pub fn describe_table_function(
+    function: &ast::Function,
+    context: &PlannerContext<'_>,
+) -> Result<Vec<ColumnDescription>> {
     Analyzer::new(context).table_function_columns(function)
 }

@@ -79,10 +79,9 @@ pub(crate) fn columns_of_engine(
     let definition = TableDefinition { engine: engine.into(), engine_arguments: arguments, ..Default::default() };
     let Some(function) = definition.function_of_engine().filter(|_| has_own) else { return Ok(Vec::new()) };
     let function = parse_table_function(&function)?;
-    let schema = Analyzer::new(context).table_function_columns(&function)?;
+    let columns = Analyzer::new(context).table_function_columns(&function)?;
     let is_shown = |name: &str| engine != "Merge" || !matches!(name, "_database" | "_table");
-    let columns = schema.fields.iter().filter(|(name, _)| is_shown(name));
-    Ok(columns.map(described).collect())
+    Ok(columns.into_iter().filter(|column| is_shown(&column.name)).collect())
 }
 
 /// The function of a definition's text.

@@ -25,6 +25,7 @@ mod projection;
 mod projection_choice;
 pub mod rules;
 mod skip_index;
+mod structure;
 mod ttl;
 pub mod uses;
 mod view;
@@ -67,6 +68,7 @@ pub use projection::{Projected, Projection, ProjectionAggregate, plan_projection
 pub use projection_choice::{may_read_projections, use_projections};
 pub use rules::{RuntimeFilter, conjuncts};
 pub use skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
+pub use structure::plan_structure;
 pub use ttl::{TableTtl, Ttl, TtlAction, TtlGroups};
 pub use uses::{QueryUses, Used};
 pub use view::{parse_view, plan_view_definition};

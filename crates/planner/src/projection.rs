@@ -12,7 +12,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Settings, Value};
 use crate::analyzer::{analyze_query, text, typed_literal};
 use crate::bind::Nothing;
 use crate::catalog::{Catalog, ColumnDescription, TableMetadata};
-use crate::context::{PlannerContext, SubqueryRunner};
+use crate::context::PlannerContext;
 use crate::create::plan_setting;
 use crate::definition::{KeyExpression, ProjectionDefinition};
 use crate::expression::Expression;
@@ -350,7 +350,7 @@ impl Catalog for OneTable {
         Ok(Vec::new())
     }
 
-    fn table_function(&self, name: &str, _: &[Value], _: &dyn SubqueryRunner) -> Result<Arc<dyn TableMetadata>> {
+    fn table_function(&self, name: &str, _: &[Value], _: &PlannerContext<'_>) -> Result<Arc<dyn TableMetadata>> {
         Err(Error::new(ErrorCode::ILLEGAL_PROJECTION, format!("A projection that reads another table, {name}()")))
     }
 }

@@ -10,7 +10,7 @@ use squall_types::{DataType, Error, ErrorCode, Result};
 use crate::alteration::Identifiers;
 use crate::analyzer::{expand, text, typed_literal};
 use crate::bind::bind_parsed;
-use crate::catalog::{ColumnDescription, DefaultKind};
+use crate::catalog::ColumnDescription;
 use crate::codec::{self, ColumnCodec, ColumnCompression};
 use crate::context::PlannerContext;
 use crate::definition::TableDefinition;
@@ -99,7 +99,7 @@ impl TableTtl {
                 return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
             }
             let moment = binding.moment(&text::parse_expression(sql)?)?;
-            if !is_stored(described) {
+            if !described.is_stored() {
                 // There is nothing that could expire.
                 continue;
             }
@@ -199,11 +199,6 @@ fn bad(message: impl Into<String>) -> Error {
     Error::new(ErrorCode::BAD_TTL_EXPRESSION, message)
 }
 
-fn is_stored(column: &ColumnDescription) -> bool {
-    let kind = column.default.as_ref().map(|default| default.kind);
-    !matches!(kind, Some(DefaultKind::Alias | DefaultKind::Ephemeral))
-}
-
 struct Binding<'a> {
     definition: &'a TableDefinition,
     functions: &'a FunctionContext,
@@ -253,7 +248,7 @@ impl Binding<'_> {
         let bound = bind_parsed(expression, columns, self.functions)?;
         let mut missing = None;
         bound.visit_columns(&mut |position| {
-            missing = missing.or(columns.get(position).filter(|column| !is_stored(column)).map(|column| &column.name));
+            missing = missing.or(columns.get(position).filter(|column| !column.is_stored()).map(|column| &column.name));
         });
         match missing {
             Some(name) => {
@@ -297,7 +292,7 @@ impl Binding<'_> {
         let mut groups = TtlGroups { keys: keys.len(), aggregates: Vec::new(), values: Vec::new() };
         for assignment in assignments {
             let name = &assignment.column;
-            let position = columns.iter().position(|column| *column.name == **name && is_stored(column));
+            let position = columns.iter().position(|column| *column.name == **name && column.is_stored());
             let position = position.ok_or_else(|| {
                 let message = format!("There is no physical column {name} in table");
                 Error::new(ErrorCode::NO_SUCH_COLUMN_IN_TABLE, message)

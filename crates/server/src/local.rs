@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use squall_files::{Data, FileTable, Stream};
+use squall_files::{Data, DeclaredColumns, FileTable, Stream};
 use squall_formats::FormatOptions;
 use squall_types::Result;
 
@@ -33,11 +33,11 @@ impl StandardInput {
         Self { table, format, structure, stream: Arc::new(Stream::new(input)), made: Mutex::default() }
     }
 
-    /// The table. Waits for its first rows where its columns are not said.
+    /// The table, with the columns of its structure. Waits for its first rows where they are not said.
     ///
     /// # Errors
     /// Where the columns cannot be told.
-    pub(crate) fn table(&self, options: FormatOptions) -> Result<Arc<FileTable>> {
+    pub(crate) fn table(&self, declared: Option<DeclaredColumns>, options: FormatOptions) -> Result<Arc<FileTable>> {
         let mut made = self.made.lock();
         if let Some(table) = &*made {
             return Ok(table.clone());
@@ -47,7 +47,7 @@ impl StandardInput {
             format => format,
         };
         let data = Data::Stream(self.stream.clone());
-        let table = Arc::new(FileTable::of_data(&self.table, data, format, &self.structure, options)?);
+        let table = Arc::new(FileTable::of_data(&self.table, data, format, declared, options)?);
         *made = Some(table.clone());
         Ok(table)
     }

@@ -35,7 +35,7 @@ pub use format::{
 pub use keyword::{is_keyword, keywords};
 pub use normalize::{Normalized, normalize};
 pub use parser::{
-    ParsedStatement, ParserLimits, ScriptStatement, Terminator, next_statement, parse, parse_data_type,
+    ParsedStatement, ParserLimits, ScriptStatement, Terminator, next_statement, parse, parse_columns, parse_data_type,
     parse_expression, parse_many, parse_projection, parse_refresh, parse_setting_value, parse_ttl,
 };
 pub use plain_token::{PlainKind, PlainToken, plain_tokens};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_planner::{DefaultKind, Expression, TableDefinition};
+use squall_planner::{Expression, TableDefinition};
 use squall_types::{DataType, Error, ErrorCode, Result, Schema};
 use uuid::Uuid;
 
@@ -78,12 +78,8 @@ impl TableIdentity {
                     format!("Data type {} of column '{}' cannot be used in tables", column.data_type, column.name),
                 ));
             }
-            let is_stored = !column
-                .default
-                .as_ref()
-                .is_some_and(|default| matches!(default.kind, DefaultKind::Alias | DefaultKind::Ephemeral));
-            stored_positions.push(is_stored.then_some(stored.len()));
-            if is_stored {
+            stored_positions.push(column.is_stored().then_some(stored.len()));
+            if column.is_stored() {
                 stored.push((column.name.clone(), column.data_type.clone()));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_planner::{Catalog, SubqueryRunner, TableMetadata};
+use squall_planner::{Catalog, PlannerContext, TableMetadata, plan_structure};
 use squall_types::{Error, ErrorCode, Result, Value};
 
 use crate::databases::Databases;
@@ -48,8 +48,9 @@ impl Catalog for SessionCatalog {
         &self,
         name: &str,
         arguments: &[Value],
-        _: &dyn SubqueryRunner,
+        context: &PlannerContext<'_>,
     ) -> Result<Arc<dyn TableMetadata>> {
-        Ok(Arc::new(TableHandle(generated::table_function(name, arguments)?)))
+        let columns_of = |structure: &str| plan_structure(structure, context);
+        Ok(Arc::new(TableHandle(generated::table_function(name, arguments, &columns_of)?)))
     }
 }

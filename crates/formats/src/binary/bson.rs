@@ -10,7 +10,7 @@ use crate::display::cells::{Arrays, Cells, items, string};
 use crate::input::{RowReader, Rows};
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
-use crate::schema::Feed;
+use crate::schema::{Feed, Nullability};
 use crate::wire::{Cursor, Stop};
 
 const DEPTH_MAX: usize = 500;
@@ -674,5 +674,28 @@ pub(crate) fn infer(input: &mut dyn std::io::Read, options: &FormatOptions) -> R
         }
         Ok(columns)
     };
-    Ok(Schema::new(Feed::new(input, options.pending_bytes_max).read(read)?))
+    let columns = Feed::new(input, options.pending_bytes_max).read(read)?;
+    let nullability = Nullability::of_setting(&options.settings.schema_inference_make_columns_nullable);
+    let settled = |data_type: DataType| match nullability {
+        Nullability::Never | Nullability::WhereNulls => without_null(&data_type),
+        Nullability::Always | Nullability::AsFormatSays => data_type,
+    };
+    Ok(Schema::new(columns.into_iter().map(|(name, data_type)| (name, settled(data_type)))))
+}
+
+/// The type without NULL, also inside.
+fn without_null(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Nullable(inner) => without_null(inner),
+        DataType::Array(item) => DataType::array(without_null(item)),
+        DataType::Map(key, value) => DataType::Map(key.clone(), Arc::new(without_null(value))),
+        DataType::Tuple(elements) => {
+            let without = |element: &TupleElement| TupleElement {
+                name: element.name.clone(),
+                data_type: without_null(&element.data_type),
+            };
+            DataType::Tuple(elements.iter().map(without).collect())
+        }
+        other => other.clone(),
+    }
 }

@@ -76,7 +76,7 @@ impl Contents {
     pub fn project(&self, table: &Schema) -> Result<Self> {
         let is_wanted = |leaf: &usize| {
             let name = self.schema.get_column_root(*leaf).name();
-            table.names().any(|known| known.eq_ignore_ascii_case(name))
+            table.names().any(|known| known.eq_ignore_ascii_case(name) || is_of_structure(known, name))
         };
         let leaves = self.leaves.iter().copied().filter(is_wanted).collect();
         Self::new(self.metadata.clone(), self.schema.clone(), leaves)
@@ -100,6 +100,31 @@ impl ParquetInput {
     }
 }
 
+/// Whether a column is one of a nested structure: `n.a` of `n`.
+fn is_of_structure(column: &str, structure: &str) -> bool {
+    column.split_once('.').is_some_and(|(own, _)| own.eq_ignore_ascii_case(structure))
+}
+
+/// An array of tuples as the arrays of its elements, where the table has columns of a nested structure of this name in its place.
+fn structure_columns(table: &TableInput, name: &str, column: &Column) -> Option<Vec<(Arc<str>, Column)>> {
+    let schema = &table.schema;
+    let is_own = |known: &str| known.eq_ignore_ascii_case(name);
+    if schema.names().any(is_own) || !schema.names().any(|known| is_of_structure(known, name)) {
+        return None;
+    }
+    let DataType::Array(item) = column.data_type() else { return None };
+    let DataType::Tuple(elements) = item.inner() else { return None };
+    let list = column.array().as_list_opt::<i32>()?;
+    let values = list.values().as_struct_opt()?;
+    let parts = elements.iter().zip(values.columns()).filter_map(|(element, values)| {
+        let field = Arc::new(Field::new("item", values.data_type().clone(), true));
+        let array = ListArray::try_new(field, list.offsets().clone(), values.clone(), list.nulls().cloned()).ok()?;
+        let part = Column::new(DataType::array(element.data_type.clone()), Arc::new(array));
+        Some((format!("{name}.{}", element.name.as_deref()?).into(), part))
+    });
+    Some(parts.collect())
+}
+
 /// The block of a batch of the library's, with the table's columns.
 pub(crate) fn block_of(table: &TableInput, batch: &arrow_array::RecordBatch) -> Result<InputBlock> {
     let schema = batch.schema();
@@ -107,10 +132,14 @@ pub(crate) fn block_of(table: &TableInput, batch: &arrow_array::RecordBatch) -> 
     let mut columns = Vec::new();
     for (field, array) in schema.fields().iter().zip(batch.columns()) {
         let (data_type, array) = from_parquet(field, array)?;
-        let wanted = table.position(field.name())?.and_then(|at| table.schema.fields.get(at));
-        let column = relabel(Column::new(data_type, array), wanted.map(|(_, data_type)| data_type));
-        fields.push((Arc::from(field.name().as_str()), column.data_type().clone()));
-        columns.push(column);
+        let column = Column::new(data_type, array);
+        let parts = structure_columns(table, field.name(), &column);
+        for (name, column) in parts.unwrap_or_else(|| vec![(Arc::from(field.name().as_str()), column)]) {
+            let wanted = table.position(&name)?.and_then(|at| table.schema.fields.get(at));
+            let column = relabel(column, wanted.map(|(_, data_type)| data_type));
+            fields.push((name, column.data_type().clone()));
+            columns.push(column);
+        }
     }
     let block = Block::new(Arc::new(Schema { fields }), columns, batch.num_rows());
     table.match_block(&block)

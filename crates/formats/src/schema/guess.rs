@@ -12,6 +12,8 @@ pub(crate) struct Guess {
     pub kind: Kind,
     /// Whether there was a NULL among them.
     pub has_nulls: bool,
+    /// Numbers all of which stood in quotes: beside other strings they are strings.
+    pub is_quoted: bool,
 }
 
 /// The kinds of values that text tells apart.
@@ -34,8 +36,9 @@ pub(crate) enum Kind {
     /// A JSON object: its keys in the order in which they were met.
     Object(Vec<(String, Guess)>),
     Map(Box<Guess>, Box<Guess>),
-    /// Items of different types in one array.
-    Dynamic,
+    /// Items of different types in one array, with what would hold all of them as their own text, if anything does: it is taken for arrays of
+    /// which not all are such.
+    Dynamic(Option<Box<Guess>>),
 }
 
 /// Which values of different kinds one type holds.
@@ -47,7 +50,7 @@ pub(crate) enum Mixing {
     JsonItems,
     /// In CSV and TSV every field is a string, if it is nothing else.
     Text,
-    /// In SQL literals nothing but numbers mix.
+    /// In SQL literals nothing but numbers mix, and dates with other strings.
     Literals,
 }
 
@@ -84,19 +87,27 @@ impl Nullability {
 
 impl From<Kind> for Guess {
     fn from(kind: Kind) -> Self {
-        Self { kind, has_nulls: false }
+        Self { kind, has_nulls: false, is_quoted: false }
     }
 }
 
 impl Guess {
     pub fn null() -> Self {
-        Self { kind: Kind::Unknown, has_nulls: true }
+        Self { kind: Kind::Unknown, has_nulls: true, is_quoted: false }
     }
 
     /// What holds both; `None` where nothing does.
     pub fn join(self, other: Self, mixing: Mixing) -> Option<Self> {
         let has_nulls = self.has_nulls || other.has_nulls;
-        Some(Self { kind: join(self.kind, other.kind, mixing)?, has_nulls })
+        let is_quoted = match (&self.kind, &other.kind) {
+            (Kind::Unknown, _) => other.is_quoted,
+            (_, Kind::Unknown) => self.is_quoted,
+            (Kind::String, _) | (_, Kind::String) if self.is_quoted || other.is_quoted => {
+                return Some(Self { kind: Kind::String, has_nulls, is_quoted: false });
+            }
+            _ => self.is_quoted && other.is_quoted,
+        };
+        Some(Self { kind: join(self.kind, other.kind, mixing)?, has_nulls, is_quoted })
     }
 
     /// The type, with String for what nobody knows.
@@ -123,7 +134,7 @@ impl Guess {
                     })
                     .collect(),
             )),
-            Kind::Dynamic => DataType::Dynamic(DYNAMIC_TYPES),
+            Kind::Dynamic(_) => DataType::Dynamic(DYNAMIC_TYPES),
             Kind::Map(key, value) => {
                 DataType::Map(Arc::new(key.data_type(Nullability::Never)), Arc::new(value.data_type(nullability)))
             }
@@ -148,6 +159,10 @@ fn join(left: Kind, right: Kind, mixing: Mixing) -> Option<Kind> {
     };
     let boxed = |left: Box<Guess>, right: Box<Guess>| left.join(*right, mixing).map(Box::new);
     Some(match (left, right) {
+        (Array(items), Unknown) if mixing == Mixing::Json && matches!(items.kind, Dynamic(Some(_))) => {
+            let Dynamic(Some(as_text)) = items.kind else { return None };
+            Array(as_text)
+        }
         (Unknown, kind) | (kind, Unknown) => kind,
         (Int64 { has_negative: left }, Int64 { has_negative: right }) => Int64 { has_negative: left || right },
         (Int64 { has_negative }, UInt64) | (UInt64, Int64 { has_negative }) => {
@@ -160,7 +175,16 @@ fn join(left: Kind, right: Kind, mixing: Mixing) -> Option<Kind> {
         (Float64, Int64 { .. } | UInt64) | (Int64 { .. } | UInt64, Float64) => Float64,
         (Date, DateTime) | (DateTime, Date) => DateTime,
         (DateTime64, Date | DateTime) | (Date | DateTime, DateTime64) => DateTime64,
-        (Dynamic, _) | (_, Dynamic) => Dynamic,
+        (Dynamic(left), Dynamic(right)) => {
+            Dynamic(left.zip(right).and_then(|(left, right)| left.join(*right, Mixing::Json)).map(Box::new))
+        }
+        (Dynamic(as_text), other) | (other, Dynamic(as_text)) => {
+            let other = Guess::from(other);
+            match as_text.and_then(|as_text| as_text.join(other, Mixing::Json)) {
+                Some(joined) if mixing == Mixing::Json => joined.kind,
+                joined => Dynamic(joined.map(Box::new)),
+            }
+        }
         (Array(left), Array(right)) => Array(boxed(left, right)?),
         (Map(left_key, left), Map(right_key, right)) => Map(boxed(left_key, right_key)?, boxed(left, right)?),
         (Tuple(left), Tuple(right)) if left.len() == right.len() => {
@@ -184,6 +208,18 @@ fn join(left: Kind, right: Kind, mixing: Mixing) -> Option<Kind> {
         (String, _) | (_, String) if mixing == Mixing::Json => String,
         (String, Date | DateTime | DateTime64 | Bool) | (Date | DateTime | DateTime64 | Bool, String)
             if mixing == Mixing::JsonItems =>
+        {
+            String
+        }
+        // What looks like a date is a string.
+        (String, Date | DateTime | DateTime64) | (Date | DateTime | DateTime64, String)
+            if mixing == Mixing::Literals =>
+        {
+            String
+        }
+        (Date | DateTime | DateTime64, Bool | Int64 { .. } | UInt64 | Float64)
+        | (Bool | Int64 { .. } | UInt64 | Float64, Date | DateTime | DateTime64)
+            if mixing == Mixing::Json =>
         {
             String
         }

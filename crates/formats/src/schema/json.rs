@@ -4,7 +4,7 @@ use squall_types::text::read_json_string;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::guess::{Guess, Kind, Mixing};
-use super::text::{DEPTH_MAX, GuessOptions};
+use super::text::{DEPTH_MAX, GuessOptions, is_integer};
 
 /// Reads JSON values of a text that is there whole.
 pub(super) struct JsonValues<'a> {
@@ -107,7 +107,10 @@ impl<'a> JsonValues<'a> {
                 let value = self.string()?;
                 let moment = self.options.moment(&value);
                 let number = || self.options.number(&value, true).filter(|_| self.options.json_numbers_in_strings);
-                moment.or_else(number).unwrap_or(Kind::String).into()
+                match moment {
+                    Some(moment) => moment.into(),
+                    None => number().map_or(Kind::String.into(), |kind| Guess { is_quoted: true, ..kind.into() }),
+                }
             }
             _ => self.word()?,
         };
@@ -125,7 +128,11 @@ impl<'a> JsonValues<'a> {
             b"true" | b"false" => return Ok(Kind::Bool.into()),
             _ => {}
         }
-        let number = self.options.number(word, true).map(Guess::from);
+        let number = self.options.number(word, true).map(|kind| match kind {
+            // As in ClickHouse, an integer that 64 bits do not hold is read as it is written.
+            Kind::Float64 if self.options.integers && is_integer(word) => Kind::String.into(),
+            kind => Guess::from(kind),
+        });
         number.ok_or_else(|| bad(&format!("'{}' is no value", String::from_utf8_lossy(word))))
     }
 }
@@ -137,7 +144,11 @@ fn array_of(items: Vec<Guess>, is_dynamic: bool) -> Guess {
     let joined = items.iter().cloned().try_fold(unknown, |all, next| all.join(next, mixing));
     match joined {
         Some(item) => Kind::Array(Box::new(item)).into(),
-        None if is_dynamic => Kind::Array(Box::new(Kind::Dynamic.into())).into(),
+        None if is_dynamic => {
+            let unknown = Guess::from(Kind::Unknown);
+            let as_text = items.into_iter().try_fold(unknown, |all, next| all.join(next, Mixing::Json));
+            Kind::Array(Box::new(Kind::Dynamic(as_text.map(Box::new)).into())).into()
+        }
         None => Kind::Tuple(items).into(),
     }
 }

@@ -4,6 +4,7 @@
 mod guess;
 mod json;
 mod rows;
+mod ruled;
 mod text;
 
 use std::io::Read;
@@ -13,6 +14,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Schema, checkpoint, grow}
 
 pub(crate) use guess::{Guess, Nullability};
 pub(crate) use rows::{Cell, FieldRows, Fields, GuessRows, JsonRows, TskvRows, ValuesRows};
+pub(crate) use ruled::{CustomRows, RegexpRows};
 pub(crate) use text::GuessOptions;
 
 use crate::options::FormatOptions;
@@ -22,14 +24,6 @@ use crate::wire::{Cursor, Stop};
 const READ_BYTES: usize = 64 << 10;
 /// The most columns of an inferred schema.
 const COLUMNS_MAX: usize = 100_000;
-
-/// The columns of a description, `a UInt8, b String`.
-///
-/// # Errors
-/// `BAD_ARGUMENTS`.
-pub fn parse_structure(text: &str) -> Result<Schema> {
-    Schema::parse(text)
-}
 
 /// The error of inferring a schema; one that has nothing to do with the data stays as it is.
 pub fn cannot_extract(format: &str, error: Error) -> Error {
@@ -261,7 +255,7 @@ pub(crate) fn finished(
     let mut schema = Schema::new(columns.into_iter().map(|(name, data_type)| (Arc::from(name), data_type)));
     let hints = options.settings.schema_inference_hints.trim();
     if !hints.is_empty() {
-        for (name, data_type) in parse_structure(hints)?.fields {
+        for (name, data_type) in Schema::parse(hints)?.fields {
             if let Some((_, place)) = schema.fields.iter_mut().find(|(known, _)| *known == name) {
                 *place = data_type;
             }

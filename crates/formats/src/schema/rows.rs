@@ -2,7 +2,7 @@
 
 use squall_types::{DataType, Error, ErrorCode, Result};
 
-use super::guess::{Guess, Kind, Mixing};
+use super::guess::{Guess, Mixing};
 use super::json::JsonValues;
 use super::text::{GuessOptions, Literals};
 use crate::display::tabular::Header;
@@ -203,8 +203,7 @@ impl GuessRows for ValuesRows {
         let length = scan(input, Until::Close, b"'\"`")?;
         let text = input.rest().get(..length).unwrap_or_default();
         let mut literals = Literals { options: &self.options, text, at: 0, depth: 0 };
-        let row = literals.literal()?.map(|row| row.kind);
-        let Some(Kind::Tuple(items)) = row else {
+        let Some(items) = literals.row()? else {
             let message = format!("Cannot tell the types of the row {}", String::from_utf8_lossy(text));
             return Err(Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message)));
         };

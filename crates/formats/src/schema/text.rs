@@ -1,7 +1,7 @@
 //! What kind of value a field of text is: numbers, truths, dates, and arrays, tuples and maps as literals.
 
 use squall_types::calendar::TimeZone;
-use squall_types::text::{GuessedMoment, MomentGuess, read_float64, read_quoted};
+use squall_types::text::{GuessedMoment, MomentForm, MomentGuess, read_float64, read_quoted};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::guess::{Guess, Kind, Mixing};
@@ -37,13 +37,11 @@ impl GuessOptions {
             moments: MomentGuess {
                 dates: settings.input_format_try_infer_dates,
                 datetimes: settings.input_format_try_infer_datetimes,
-                any_form: settings.date_time_input_format == "best_effort",
+                form: MomentForm::of_setting(&settings.date_time_input_format),
             },
             csv_numbers_in_strings: settings.input_format_csv_try_infer_numbers_from_strings,
             json_numbers_in_strings: settings.input_format_json_try_infer_numbers_from_strings,
-            // A number in quotes may be one string of many.
-            json_dynamic_arrays: settings.input_format_json_infer_array_of_dynamic_from_array_of_different_types
-                && !settings.input_format_json_try_infer_numbers_from_strings,
+            json_dynamic_arrays: settings.input_format_json_infer_array_of_dynamic_from_array_of_different_types,
             json_variable_columns: settings.input_format_json_compact_allow_variable_number_of_columns,
             time_zone: options.time_zone.clone(),
             true_word: settings.bool_true_representation.clone(),
@@ -64,12 +62,15 @@ impl GuessOptions {
             .unwrap_or_else(|| Kind::String.into())
     }
 
-    /// The kind of a field of TSV: what has zeros before its digits is no number.
+    /// The kind of a field of TSV: what has zeros before its digits is no number, nor is an integer that 64 bits do not hold.
     pub fn escaped_field(&self, text: &[u8]) -> Guess {
         if text.len() > 1 && text.starts_with(b"0") && text.iter().all(u8::is_ascii_digit) {
             return Kind::String.into();
         }
-        self.field(text)
+        match self.field(text) {
+            Guess { kind: Kind::Float64, .. } if self.integers && is_integer(text) => Kind::String.into(),
+            guess => guess,
+        }
     }
 
     /// The kind of what stands in quotes: a number there is a string, unless a setting says otherwise.
@@ -121,6 +122,12 @@ impl GuessOptions {
             GuessedMoment::DateTime64 => Kind::DateTime64,
         })
     }
+}
+
+/// Whether a text is an integer, of whatever size.
+pub(super) fn is_integer(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
 /// Reads SQL literals.
@@ -190,7 +197,56 @@ impl<'a> Literals<'a> {
         if word.eq_ignore_ascii_case(b"true") || word.eq_ignore_ascii_case(b"false") {
             return Some(Kind::Bool.into());
         }
-        self.options.number(word, true).map(Guess::from)
+        let is_too_wide = |kind: &Kind| *kind == Kind::Float64 && self.options.integers && is_integer(word);
+        let kind = self.options.number(word, self.options.exponent_floats);
+        kind.filter(|kind| !is_too_wide(kind)).map(Guess::from)
+    }
+
+    /// The values of a row; one of which nobody can tell what it is, `1 + 1`, leaves it to other rows. `None` where there is no row.
+    ///
+    /// # Errors
+    /// `TOO_DEEP_RECURSION`.
+    pub fn row(&mut self) -> Result<Option<Vec<Guess>>> {
+        if !self.eat(b'(') {
+            return Ok(None);
+        }
+        let mut items = Vec::new();
+        while !self.eat(b')') {
+            if !items.is_empty() && !self.eat(b',') {
+                return Ok(None);
+            }
+            self.skip_spaces();
+            let (begin, depth) = (self.at, self.depth);
+            let literal = self.literal()?;
+            if literal.is_none() {
+                // A word is no value of any kind.
+                if self.text.get(begin).is_some_and(u8::is_ascii_alphabetic) {
+                    return Ok(None);
+                }
+                (self.at, self.depth) = (begin, depth);
+                self.skip_value();
+            }
+            items.push(literal.unwrap_or(Kind::Unknown.into()));
+        }
+        Ok(Some(items))
+    }
+
+    /// Steps over what is before the next comma or the row's end.
+    fn skip_value(&mut self) {
+        let mut open = 0_usize;
+        while let Some(byte) = self.rest().first() {
+            match byte {
+                b'\'' => match read_quoted(&mut Vec::new(), self.rest()) {
+                    Ok(read) => self.at += read.saturating_sub(1),
+                    Err(_) => return,
+                },
+                b'(' | b'[' | b'{' => open += 1,
+                b',' | b')' if open == 0 => return,
+                b')' | b']' | b'}' => open = open.saturating_sub(1),
+                _ => {}
+            }
+            self.at += 1;
+        }
     }
 
     fn items(&mut self, close: u8) -> Result<Option<Vec<Guess>>> {

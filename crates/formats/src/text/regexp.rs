@@ -37,6 +37,29 @@ impl RegexpReader {
     }
 }
 
+impl RegexpReader {
+    /// The rule of the groups.
+    pub fn rule(&self) -> Escaping {
+        self.rule
+    }
+
+    /// What the groups of the next line are; `None` of a line that is passed over.
+    ///
+    /// # Errors
+    /// `INCORRECT_DATA` for a line that does not match.
+    pub fn fields<'a>(&self, input: &mut Cursor<'a>) -> Result<Option<Vec<&'a [u8]>>, Stop> {
+        let line = line(input)?;
+        let Some(groups) = self.expression.captures(line) else {
+            if self.skips_unmatched {
+                return Ok(None);
+            }
+            let message = format!("Line \"{}\" doesn't match the regexp.", String::from_utf8_lossy(line));
+            return Err(Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message)));
+        };
+        Ok(Some(groups.iter().skip(1).map(|group| group.map_or(&[][..], |group| group.as_bytes())).collect()))
+    }
+}
+
 /// The line at the cursor, which moves behind it.
 fn line<'a>(input: &mut Cursor<'a>) -> Result<&'a [u8], Stop> {
     let rest = input.rest();
@@ -54,23 +77,17 @@ impl RowReader for RegexpReader {
     type Column = ValueReader;
 
     fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<bool, Stop> {
-        let line = line(input)?;
-        let incorrect = |message: String| Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message));
-        let Some(groups) = self.expression.captures(line) else {
-            if self.skips_unmatched {
-                return Ok(false);
-            }
-            return Err(incorrect(format!("Line \"{}\" doesn't match the regexp.", String::from_utf8_lossy(line))));
-        };
-        if groups.len() != rows.width() + 1 {
-            return Err(incorrect(format!(
+        let Some(fields) = self.fields(input)? else { return Ok(false) };
+        if fields.len() != rows.width() {
+            let message = format!(
                 "The number of groups in regexp is not equal to the number of columns: {} and {}",
-                groups.len() - 1,
+                fields.len(),
                 rows.width()
-            )));
+            );
+            return Err(Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message)));
         }
-        for (position, group) in groups.iter().skip(1).enumerate() {
-            self.rule.read(group.map_or(&[], |group| group.as_bytes()), position, rows)?;
+        for (position, field) in fields.into_iter().enumerate() {
+            self.rule.read(field, position, rows)?;
         }
         Ok(true)
     }

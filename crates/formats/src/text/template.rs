@@ -232,6 +232,8 @@ pub(crate) struct TemplateReader {
     /// More texts at which a field without quotes ends.
     ends: Vec<Vec<u8>>,
     ignores_spaces: bool,
+    /// Whether a first line of CustomSeparated may be its head without the format's name saying so.
+    detects_header: bool,
     /// The head of CustomSeparated, and the rule of its fields.
     custom: Option<(Header, Escaping)>,
     /// The table's column of each place.
@@ -257,6 +259,7 @@ impl TemplateReader {
             suffix: result.text(1).to_vec(),
             ends: Vec::new(),
             ignores_spaces,
+            detects_header: false,
             custom: None,
             columns: Vec::new(),
             rows: 0,
@@ -281,6 +284,7 @@ impl TemplateReader {
                 bytes(&settings.format_custom_row_after_delimiter),
             ],
             ignores_spaces,
+            detects_header: settings.input_format_custom_detect_header,
             custom: Some((header, rule)),
             columns: Vec::new(),
             rows: 0,
@@ -306,14 +310,38 @@ impl TemplateReader {
         Err(Stop::Bad(Error::new(ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED, message)))
     }
 
-    /// A line of the head of CustomSeparated.
-    fn custom_fields(&self, rule: Escaping, input: &mut Cursor<'_>) -> Result<Vec<String>, Stop> {
+    /// Steps over what stands before the first row.
+    ///
+    /// # Errors
+    /// `CANNOT_PARSE_INPUT_ASSERTION_FAILED` where something else does.
+    pub fn begin(&self, input: &mut Cursor<'_>) -> Result<(), Stop> {
+        self.expect(input, &self.prefix)
+    }
+
+    /// The fields of a row of CustomSeparated, however many they are; `None` behind the last.
+    ///
+    /// # Errors
+    /// Where it is no row.
+    pub fn each_row<'a>(&mut self, input: &mut Cursor<'a>) -> Result<Option<Vec<&'a [u8]>>, Stop> {
+        let Some((_, rule)) = self.custom else { return Ok(None) };
+        if self.is_at_end(input)? {
+            return Ok(None);
+        }
+        if self.rows > 0 {
+            self.expect(input, &self.between)?;
+        }
+        let fields = self.custom_fields(rule, input)?;
+        self.rows += 1;
+        Ok(Some(fields))
+    }
+
+    /// The fields of a line of CustomSeparated.
+    fn custom_fields<'a>(&self, rule: Escaping, input: &mut Cursor<'a>) -> Result<Vec<&'a [u8]>, Stop> {
         let [between, after] = self.ends.as_slice() else { return Ok(Vec::new()) };
         self.expect(input, self.row.text(0))?;
         let mut fields = Vec::new();
         loop {
-            let field = rule.take(input, &[between, after])?;
-            fields.push(rule.name(field)?);
+            fields.push(rule.take(input, &[between, after])?);
             if !between.is_empty() && input.rest().starts_with(between) {
                 self.expect(input, between)?;
             } else {
@@ -321,6 +349,29 @@ impl TemplateReader {
                 return Ok(fields);
             }
         }
+    }
+
+    /// Those of a line of its head.
+    fn custom_names(&self, rule: Escaping, input: &mut Cursor<'_>) -> Result<Vec<String>, Stop> {
+        let fields = self.custom_fields(rule, input)?;
+        fields.into_iter().map(|field| Ok(rule.name(field)?)).collect()
+    }
+
+    /// Whether nothing is left but what stands behind the last row, which is stepped over.
+    fn is_at_end(&self, input: &mut Cursor<'_>) -> Result<bool, Stop> {
+        if self.ignores_spaces {
+            skip_spaces(input);
+        }
+        let rest = input.rest();
+        if input.is_last() {
+            if rest.trim_ascii() == self.suffix.trim_ascii() {
+                input.advance(rest.len());
+                return Ok(true);
+            }
+        } else if rest.len() <= self.suffix.len() {
+            return Err(Stop::Incomplete);
+        }
+        Ok(false)
     }
 
     /// Settles the places of CustomSeparated: as many as there are columns.
@@ -365,7 +416,7 @@ impl RowReader for TemplateReader {
     type Column = ValueReader;
 
     fn header(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<(), Stop> {
-        self.expect(input, &self.prefix)?;
+        self.begin(input)?;
         let Some((header, rule)) = self.custom else {
             let names: Vec<&(String, _)> = self.row.places.iter().collect();
             self.columns = names
@@ -376,32 +427,36 @@ impl RowReader for TemplateReader {
         };
         self.columns = (0..rows.width()).map(Some).collect();
         if header.has_names() && !(input.is_last() && input.is_empty()) {
-            let names = self.custom_fields(rule, input)?;
+            let names = self.custom_names(rule, input)?;
             self.columns = rows.table.positions(&names)?;
             if header.has_types() {
                 self.expect(input, &self.between)?;
-                let types = self.custom_fields(rule, input)?;
+                let types = self.custom_names(rule, input)?;
                 rows.table.check_types(&names, &types)?;
             }
             // The head is a row for what stands between rows.
             self.rows = 1;
+        } else if self.detects_header && !(input.is_last() && input.is_empty()) {
+            // A first line of nothing but the table's names is a header that the format's name does not tell of.
+            let begin = input.position();
+            let names = match self.custom_names(rule, input) {
+                Err(Stop::Incomplete) if !input.is_last() => return Err(Stop::Incomplete),
+                names => names.unwrap_or_default(),
+            };
+            if !names.is_empty() && names.iter().all(|name| rows.table.schema.position(name).is_some()) {
+                self.columns = rows.table.positions(&names)?;
+                self.rows = 1;
+            } else {
+                input.seek(begin);
+            }
         }
         self.settle_custom(rule);
         Ok(())
     }
 
     fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<bool, Stop> {
-        if self.ignores_spaces {
-            skip_spaces(input);
-        }
-        let rest = input.rest();
-        if input.is_last() {
-            if rest.trim_ascii() == self.suffix.trim_ascii() {
-                input.advance(rest.len());
-                return Ok(false);
-            }
-        } else if rest.len() <= self.suffix.len() {
-            return Err(Stop::Incomplete);
+        if self.is_at_end(input)? {
+            return Ok(false);
         }
         match self.read_row(input, rows) {
             // Where a row ends with the input, more of it may come.

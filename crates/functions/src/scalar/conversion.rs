@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, FixedSizeBin
 use arrow_buffer::NullBuffer;
 use squall_types::calendar::TimeZone;
 use squall_types::cast::{CastMode, CastOptions, cast, uuid_memory};
-use squall_types::text::{TextOptions, basic_date_time, basic_date_time64};
+use squall_types::text::{MomentForm, TextOptions, basic_date_time, basic_date_time64};
 use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result, Value, default_value};
 
 use super::array::{Lists, list_column};
@@ -166,12 +166,15 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
 ];
 
 fn options(call: &Call<'_>, mode: CastMode) -> Result<CastOptions> {
-    let mut text = TextOptions::of(&call.context.settings, call.session_zone()?);
+    let settings = &call.context.settings;
+    let moment_form = MomentForm::of_setting(&settings.cast_string_to_date_time_mode);
+    let mut text = TextOptions { moment_form, ..TextOptions::of(settings, call.session_zone()?) };
     if call.arguments.first().is_some_and(|first| !is_nested(first.data_type.inner())) {
         // A number keeps its own text, whatever formats make of numbers; one inside another value is as they have it.
         text = TextOptions {
             date_time64_without_zeros: text.date_time64_without_zeros,
             nulls_are_defaults: text.nulls_are_defaults,
+            moment_form,
             ..TextOptions::in_zone(text.time_zone)
         };
     }

@@ -39,6 +39,7 @@ impl Function {
             constants: true,
             types: true,
             halves: false,
+            nullable_result: false,
         };
         let properties = Properties::UNKNOWN;
         Self {
@@ -128,6 +129,12 @@ impl Function {
     /// The function sees NULLs itself.
     pub const fn with_nulls(mut self) -> Self {
         self.defaults.nulls = false;
+        self
+    }
+
+    /// A nullable argument is refused where the result is of a type that does not take NULL.
+    pub const fn with_nullable_result(mut self) -> Self {
+        self.defaults.nullable_result = true;
         self
     }
 

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use squall_sql::ast::{self, FromStep, TableSource};
-use squall_types::{Block, ColumnBuilder, DataType, Error, ErrorCode, Result, Schema, Value};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::Analyzer;
-use super::conversion;
 use super::graph::{Graph, NodeId};
 use super::row_filter::by_policy;
 use super::scope::{Outer, Scope};
 use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
 use super::table_function::{RemoteFunction, headers_of};
-use crate::catalog::{DefaultKind, LoadedByQuery, TableMetadata};
+use crate::catalog::{ColumnDescription, DefaultKind, LoadedByQuery, TableMetadata};
+use crate::create::described;
 use crate::expression::Expression;
 use crate::function_table;
 use crate::load::load;
@@ -189,7 +189,7 @@ impl Scope<'_> {
             }
             Err(error) if error.code == ErrorCode::UNKNOWN_TABLE => {
                 if database.is_none()
-                    && let Some(file) = catalog.file_by_name(table, self.analyzer.context.subqueries)?
+                    && let Some(file) = catalog.file_by_name(table, self.analyzer.context)?
                 {
                     return Ok(Source::table(file).named(None, Some(table)));
                 }
@@ -282,7 +282,7 @@ impl Scope<'_> {
             }
         }
         let context = self.analyzer.context;
-        let table = context.catalog.table_function(&function.name, &arguments, context.subqueries)?;
+        let table = context.catalog.table_function(&function.name, &arguments, context)?;
         Ok(Source::table(table).named(None, None))
     }
 
@@ -373,73 +373,6 @@ impl Scope<'_> {
         Ok(Source::table(table).named(None, None))
     }
 
-    /// `values('a UInt8, b String', (1, 'x'), …)`, or without the first argument.
-    fn values(&mut self, arguments: &[ast::Expression]) -> Result<Source> {
-        let mut rows = arguments.iter().map(|row| self.constant_argument(row)).collect::<Result<Vec<_>>>()?;
-        let structure = match rows.first() {
-            Some((Value::String(text), DataType::String)) if rows.len() > 1 => {
-                let columns = DataType::parse_columns(&String::from_utf8_lossy(text)).ok();
-                columns.filter(|columns| columns.iter().all(|column| column.name.is_some()))
-            }
-            _ => None,
-        };
-        if structure.is_some() {
-            rows.remove(0);
-        }
-        let rows: Vec<(Vec<Value>, Vec<DataType>)> = rows
-            .into_iter()
-            .map(|row| match row {
-                (Value::Tuple(values), DataType::Tuple(elements)) => {
-                    (values.to_vec(), elements.iter().map(|element| element.data_type.clone()).collect())
-                }
-                (value, data_type) => (vec![value], vec![data_type]),
-            })
-            .collect();
-        let fields: Vec<(Arc<str>, DataType)> = match structure {
-            Some(columns) => {
-                columns.into_iter().map(|column| (column.name.unwrap_or_default(), column.data_type)).collect()
-            }
-            None => {
-                let width = rows.first().map_or(0, |(values, _)| values.len());
-                if width == 0 {
-                    return Err(Error::new(
-                        ErrorCode::BAD_ARGUMENTS,
-                        "Table function values requires one or more rows",
-                    ));
-                }
-                (0..width)
-                    .map(|at| {
-                        let types: Vec<DataType> =
-                            rows.iter().filter_map(|(_, types)| types.get(at).cloned()).collect();
-                        Ok((format!("c{}", at + 1).into(), conversion::supertype(&types)?))
-                    })
-                    .collect::<Result<_>>()?
-            }
-        };
-        let functions = &self.analyzer.context.functions;
-        let mut builders: Vec<ColumnBuilder> =
-            fields.iter().map(|(_, data_type)| ColumnBuilder::new(data_type.clone())).collect();
-        for (values, types) in &rows {
-            if values.len() != fields.len() {
-                return Err(Error::new(
-                    ErrorCode::BAD_ARGUMENTS,
-                    format!(
-                        "Values table function requires all rows amount of elements to be the same: expected {}, got {}",
-                        fields.len(),
-                        values.len()
-                    ),
-                ));
-            }
-            for (((value, from), (_, to)), builder) in values.iter().zip(types).zip(&fields).zip(&mut builders) {
-                builder.append(&conversion::convert(value, from, to, functions)?)?;
-            }
-        }
-        let columns = builders.into_iter().map(ColumnBuilder::finish).collect::<Result<Vec<_>>>()?;
-        let schema = Arc::new(Schema { fields });
-        let block = Block::new(schema.clone(), columns, rows.len());
-        Ok(Source::plan(Plan::Values { schema, blocks: vec![block] }))
-    }
-
     fn add_array_join(&mut self, array_join: &ast::ArrayJoin) -> Result<()> {
         // The arrays are those of before the join, whatever names it gives to their items.
         let mut arrays = Vec::with_capacity(array_join.expressions.len());
@@ -523,11 +456,16 @@ impl Analyzer<'_> {
     ///
     /// # Errors
     /// `UNKNOWN_FUNCTION`, and what is wrong with its arguments.
-    pub fn table_function_columns(&self, function: &ast::Function) -> Result<Arc<Schema>> {
-        let plan = whole(Scope::without_select(self, None).table_function(function)?);
+    pub fn table_function_columns(&self, function: &ast::Function) -> Result<Vec<ColumnDescription>> {
+        let source = Scope::without_select(self, None).table_function(function)?;
+        let declared = source.as_table().map(|table| {
+            let own = table.columns().len() - table.virtual_columns();
+            table.columns().iter().take(own).cloned().collect()
+        });
+        let plan = whole(source);
         // Who may not read what a function reads does not learn its columns.
         crate::rules::check_reads(&plan, self.context)?;
-        Ok(plan.schema().clone())
+        Ok(declared.unwrap_or_else(|| plan.schema().fields.iter().map(described).collect()))
     }
 }
 

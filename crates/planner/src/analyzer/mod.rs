@@ -32,6 +32,7 @@ mod subquery;
 mod table_function;
 pub(crate) mod text;
 mod user_function;
+mod values;
 mod view_explain;
 mod window;
 

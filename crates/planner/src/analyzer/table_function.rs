@@ -16,6 +16,7 @@ use crate::context::PlannerContext;
 use crate::create::plan_setting;
 use crate::expression::Expression;
 use crate::plan::Plan;
+use crate::structure::plan_structure;
 
 /// A table that `merge` found: its names and its rows.
 struct Merged {
@@ -190,7 +191,7 @@ impl Scope<'_> {
         let program = Program {
             command: self.name_argument(command)?,
             format: self.name_argument(format)?,
-            structure: self.name_argument(structure)?,
+            columns: plan_structure(&self.name_argument(structure)?, self.analyzer.context)?,
             settings: function.settings.iter().map(plan_setting).collect::<Result<_>>()?,
         };
         let context = self.analyzer.context;

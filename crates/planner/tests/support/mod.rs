@@ -157,7 +157,7 @@ impl Catalog for Tables {
         &self,
         name: &str,
         arguments: &[Value],
-        _: &dyn SubqueryRunner,
+        _: &PlannerContext<'_>,
     ) -> Result<Arc<dyn TableMetadata>> {
         match name {
             "numbers" | "numbers_mt" if arguments.iter().all(|argument| argument.as_u64().is_some()) => {

@@ -156,7 +156,8 @@ pub(super) fn columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         let mut rows = Vec::new();
         for table in all_tables(&of, &viewer)? {
             let (database, name) = (table.table.database(), table.table.name());
-            let columns = table.table.columns().iter().enumerate();
+            let shown = table.table.columns().len() - table.table.virtual_columns();
+            let columns = table.table.columns().iter().take(shown).enumerate();
             let seen = columns.filter(|(_, column)| viewer.sees_column(database, name, &column.name));
             rows.extend(seen.map(|(position, column)| ColumnRow {
                 table: table.clone(),

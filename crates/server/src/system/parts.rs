@@ -96,7 +96,7 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
             .column(&format!("{name}.min"), "Array(DateTime)", move |row| of_kind(row, kind, |ttl| number(ttl.min)))
             .column(&format!("{name}.max"), "Array(DateTime)", move |row| of_kind(row, kind, |ttl| number(ttl.max)));
     }
-    Arc::new(table)
+    Arc::new(table.hidden("_state", "String", |_| text("Active")))
 }
 
 impl Part {

@@ -25,6 +25,8 @@ pub struct SystemTable<R> {
     engine: String,
     descriptions: Vec<ColumnDescription>,
     values: Arc<Vec<RowValue<R>>>,
+    /// So many of the last columns are read by name only.
+    hidden: usize,
     gather: Gather<R>,
 }
 
@@ -41,6 +43,7 @@ impl<R: Send + Sync + 'static> SystemTable<R> {
             engine: format!("System{}", words.collect::<String>()),
             descriptions: Vec::new(),
             values: Arc::default(),
+            hidden: 0,
             gather: Box::new(gather),
         }
     }
@@ -55,6 +58,13 @@ impl<R: Send + Sync + 'static> SystemTable<R> {
             values.push(Box::new(value));
         }
         self
+    }
+
+    /// Adds a column that `*` does not stand for. Only such columns come behind it.
+    #[must_use]
+    pub fn hidden(self, name: &str, data_type: &str, value: impl Fn(&R) -> Value + Send + Sync + 'static) -> Self {
+        let hidden = self.hidden + 1;
+        Self { hidden, ..self.column(name, data_type, value) }
     }
 
     /// Adds an ALIAS: a name for an expression over the other columns.
@@ -95,6 +105,10 @@ impl<R: Send + Sync + 'static> TableMetadata for SystemTable<R> {
 
     fn columns(&self) -> &[ColumnDescription] {
         &self.descriptions
+    }
+
+    fn virtual_columns(&self) -> usize {
+        self.hidden
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -22,8 +22,8 @@ pub use script::{ScriptStatement, Terminator, next_statement};
 pub(crate) use system::is_system_keyword;
 
 use crate::ast::{
-    DataType, Expression, Identifier, OnCluster, ProjectionDeclaration, RefreshStrategy, Setting, SettingValue, Span,
-    Statement, TableName, TtlElement,
+    ColumnDeclaration, DataType, Expression, Identifier, OnCluster, ProjectionDeclaration, RefreshStrategy, Setting,
+    SettingValue, Span, Statement, TableName, TtlElement,
 };
 use crate::error::{SYNTAX_ERROR, SyntaxError, TOO_DEEP_AST, TOO_DEEP_RECURSION, TOO_SLOW_PARSING, line_and_column};
 use crate::keyword::Keyword as K;
@@ -208,6 +208,21 @@ pub fn parse_data_type(text: &(impl AsRef<[u8]> + ?Sized), limits: &ParserLimits
         let data_type = parser.data_type()?;
         parser.end_of_query()?;
         Ok(data_type)
+    })
+}
+
+/// Parses the columns of a table function's structure: `a UInt8, b String DEFAULT 'x'`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_columns(
+    text: &(impl AsRef<[u8]> + ?Sized),
+    limits: &ParserLimits,
+) -> Result<Vec<ColumnDeclaration>, SyntaxError> {
+    entry(text.as_ref(), limits, |parser| {
+        let columns = parser.list(|parser| parser.column_declaration(true))?;
+        parser.end_of_query()?;
+        Ok(columns)
     })
 }
 

@@ -9,6 +9,7 @@ mod zeros;
 
 use std::sync::Arc;
 
+use squall_planner::ColumnDescription;
 use squall_types::{Error, ErrorCode, Result, Value};
 
 use crate::null::null_table;
@@ -28,11 +29,23 @@ pub(crate) fn system_tables() -> Vec<Arc<dyn Table>> {
     ]
 }
 
-/// The table that a table function makes.
+/// The table that a table function makes; `columns_of` tells the columns of a structure.
 ///
 /// # Errors
-/// `UNKNOWN_FUNCTION`; `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`, `ILLEGAL_TYPE_OF_ARGUMENT`, `BAD_ARGUMENTS`.
-pub fn table_function(name: &str, arguments: &[Value]) -> Result<Arc<dyn Table>> {
+/// `UNKNOWN_FUNCTION`; `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`, `ILLEGAL_TYPE_OF_ARGUMENT`, `BAD_ARGUMENTS`; those of `columns_of`.
+pub fn table_function(
+    name: &str,
+    arguments: &[Value],
+    columns_of: &dyn Fn(&str) -> Result<Vec<ColumnDescription>>,
+) -> Result<Arc<dyn Table>> {
+    let declared = |structure: &Value| {
+        let structure = structure.as_str().ok_or_else(|| {
+            let message =
+                format!("The structure of table function {name} must be a string of names and types of columns");
+            Error::new(ErrorCode::BAD_ARGUMENTS, message)
+        })?;
+        columns_of(structure)
+    };
     match name {
         "numbers" | "numbers_mt" => {
             let (first, length, step) = match numbers(name, arguments)?.as_slice() {
@@ -59,10 +72,10 @@ pub fn table_function(name: &str, arguments: &[Value]) -> Result<Arc<dyn Table>>
             Ok(Arc::new(Sequence::new(name, "generate_series", first, step, rows)))
         }
         "null" => match arguments {
-            [structure] => null_table(random::columns_of(name, structure)?),
+            [structure] => null_table(declared(structure)?),
             _ => Err(wrong_count("Table function 'null' requires one argument: the structure".to_owned())),
         },
-        "generateRandom" => Ok(Arc::new(Random::new(arguments)?)),
+        "generateRandom" => Ok(Arc::new(Random::new(arguments, &declared)?)),
         "zeros" | "zeros_mt" => match numbers(name, arguments)?.as_slice() {
             [] => Ok(Arc::new(Zeros::new("_table_function", name, "SystemZeros", "zero", None))),
             [rows] => Ok(Arc::new(Zeros::new("_table_function", name, "SystemZeros", "zero", Some(*rows)))),

@@ -37,7 +37,10 @@ impl Random {
     ///
     /// # Errors
     /// `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`, `BAD_ARGUMENTS`; `NOT_IMPLEMENTED` for types that no values are made of.
-    pub(super) fn new(arguments: &[Value]) -> Result<Self> {
+    pub(super) fn new(
+        arguments: &[Value],
+        columns_of: &dyn Fn(&Value) -> Result<Vec<ColumnDescription>>,
+    ) -> Result<Self> {
         let bad = |message: &str| Error::new(ErrorCode::BAD_ARGUMENTS, message.to_owned());
         let Some((structure, numbers)) = arguments.split_first().filter(|(_, numbers)| numbers.len() <= 3) else {
             return Err(Error::new(
@@ -46,7 +49,7 @@ impl Random {
                  max_array_length]",
             ));
         };
-        let columns = columns_of("generateRandom", structure)?;
+        let columns = columns_of(structure)?;
         let number = |at: usize, default: u64| match numbers.get(at) {
             None | Some(Value::Null) => Ok(default),
             Some(value) => value
@@ -62,24 +65,6 @@ impl Random {
         columns.iter().try_for_each(|column| estimated_bytes(&column.data_type, lengths).map(|_| ()))?;
         Ok(Self { columns, seed, lengths })
     }
-}
-
-/// The columns of a structure, `'a UInt8, b String'`.
-///
-/// # Errors
-/// `BAD_ARGUMENTS`, and those of the types.
-pub(super) fn columns_of(function: &str, structure: &Value) -> Result<Vec<ColumnDescription>> {
-    let bad = || {
-        let message =
-            format!("The structure of table function {function} must be a string of names and types of columns");
-        Error::new(ErrorCode::BAD_ARGUMENTS, message)
-    };
-    let structure = structure.as_str().ok_or_else(bad)?;
-    let elements = DataType::parse_columns(structure)?;
-    let column = |element: &squall_types::TupleElement| {
-        Ok(ColumnDescription::new(element.name.clone().ok_or_else(bad)?, element.data_type.clone()))
-    };
-    elements.iter().map(column).collect()
 }
 
 impl TableMetadata for Random {

@@ -7,7 +7,7 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayData;
 use ethnum::I256;
 use squall_types::{
-    CastOptions, Column, DataType, Error, ErrorCode, Physical, Result, cast, checkpoint, grow, reserve,
+    CastOptions, Column, DataType, EnumValues, Error, ErrorCode, Physical, Result, cast, checkpoint, grow, reserve,
 };
 
 use super::pcg64::Pcg64;
@@ -81,17 +81,11 @@ fn array(data_type: &DataType, rows: usize, lengths: Lengths, random: &mut Pcg64
         DataType::String => strings(rows, lengths, random)?,
         DataType::Bool => fixed(data_type, rows, &(0..rows).map(|_| (random.next() % 2) as u8).collect::<Vec<_>>())?,
         DataType::Enum8(values) => {
-            let numbers: Vec<i16> = values.iter().map(|(_, number)| number).collect();
-            let chosen = (0..rows).map(|_| numbers[usize::from(random.next() as u8) % numbers.len()] as u8);
+            let chosen = (0..rows).map(|_| number(values, random) as u8);
             fixed(data_type, rows, &chosen.collect::<Vec<u8>>())?
         }
         DataType::Enum16(values) => {
-            let numbers: Vec<i16> = values.iter().map(|(_, number)| number).collect();
-            let chosen = (0..rows).flat_map(|_| {
-                // ClickHouse chooses among the first 256.
-                let at = (random.next() as u16 % numbers.len() as u16) as u8;
-                numbers[usize::from(at)].to_le_bytes()
-            });
+            let chosen = (0..rows).flat_map(|_| number(values, random).to_le_bytes());
             fixed(data_type, rows, &chosen.collect::<Vec<u8>>())?
         }
         DataType::Date32 => {
@@ -128,6 +122,12 @@ fn array(data_type: &DataType, rows: usize, lengths: Lengths, random: &mut Pcg64
             fixed(other, rows, &raw(rows.saturating_mul(width), random)?)?
         }
     })
+}
+
+/// One of an enum's numbers.
+fn number(values: &EnumValues, random: &mut Pcg64) -> i16 {
+    let at = random.next() % values.iter().count().max(1) as u64;
+    values.iter().nth(at as usize).map_or(0, |(_, number)| number)
 }
 
 /// So many random bytes.

@@ -182,7 +182,7 @@ fn no_conversion(from: &DataType, to: &DataType) -> Error {
         DataType::Enum8(_) | DataType::Enum16(_) | DataType::DateTime64(..) | DataType::Time | DataType::Time64(_) => {
             ErrorCode::CANNOT_CONVERT_TYPE
         }
-        DataType::AggregateFunction(_) => ErrorCode::CANNOT_CONVERT_TYPE,
+        DataType::AggregateFunction(_) | DataType::Nothing => ErrorCode::CANNOT_CONVERT_TYPE,
         DataType::FixedString(_) => ErrorCode::NOT_IMPLEMENTED,
         DataType::Interval(_) if matches!(from, DataType::DateTime64(..)) => ErrorCode::CANNOT_CONVERT_TYPE,
         DataType::Decimal(..) if matches!(from, DataType::Interval(_)) => ErrorCode::CANNOT_CONVERT_TYPE,
@@ -260,6 +260,12 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
         return match inner_to {
             DataType::Tuple(_) => Column::default_values(to.clone(), array.len())?.to_array(),
             _ => Ok(new_null_array(&to.arrow_type(), array.len())),
+        };
+    }
+    if inner_to == DataType::Nothing {
+        return match options.mode {
+            CastMode::OrNull => Ok(new_null_array(&to.arrow_type(), array.len())),
+            _ => Err(no_conversion(&inner_from, &inner_to)),
         };
     }
     let result = if inner_from == inner_to {

@@ -542,7 +542,8 @@ settings! {
     http_send_timeout: Duration as Seconds = "30", "The time in which an HTTP client must take what it is sent, in seconds; that of the default profile counts.";
     tcp_keep_alive_timeout: Duration as Seconds = "290", "The time after which a silent connection is probed, in seconds; 0 is never, that of the default profile counts.";
     session_timezone: String as TimeZone = "", "The time zone of the session; empty is the server's.";
-    date_time_input_format: String as String(DateTimeInputFormat) = "best_effort" only ["basic", "best_effort", "best_effort_us"], "Which texts are taken for times where types are inferred: any (best_effort) or ISO 8601's only. They are read as best_effort does under any value.";
+    date_time_input_format: String as String(DateTimeInputFormat) = "best_effort" only ["basic", "best_effort", "best_effort_us"], "How input formats read DateTime and DateTime64: in YYYY-MM-DD hh:mm:ss and as Unix timestamps (basic), or in any form, with the day (best_effort) or the month (best_effort_us) first where numbers say the date.";
+    cast_string_to_date_time_mode: String as String(DateTimeInputFormat) = "best_effort" only ["basic", "best_effort", "best_effort_us"], "How casts of strings read DateTime and DateTime64, as date_time_input_format has it for formats.";
     date_time_output_format: String as String(DateTimeOutputFormat) = "simple", "How DateTime and DateTime64 are written in text formats: simple, iso (in UTC) or unix_timestamp.";
     format_csv_delimiter: String as String(Char) = ",", "The delimiter of the CSV formats.";
     format_csv_allow_single_quotes: bool as Bool = "0", "Whether CSV strings may stand in single quotes.";
@@ -652,6 +653,7 @@ settings! {
     output_format_avro_codec: String as String = "", "The compression of Avro files: null, deflate, snappy or zstd; snappy where it is empty.";
     output_format_bson_string_as_string: bool as Bool = "0", "Whether BSON has strings as strings, rather than as binary data.";
     input_format_csv_detect_header: bool as Bool = "1", "Whether a first line of CSV that is no data is taken for the columns' names.";
+    input_format_custom_detect_header: bool as Bool = "1", "Whether a first line of CustomSeparated that is no data is taken for the columns' names.";
     input_format_tsv_detect_header: bool as Bool = "1", "Whether a first line of TSV that is no data is taken for the columns' names.";
     insert_allow_materialized_columns: bool as Bool = "0", "Whether MATERIALIZED columns may be inserted.";
     allow_drop_detached: bool as Bool = "0", "Whether ALTER TABLE … DROP DETACHED PART and PARTITION are allowed.";

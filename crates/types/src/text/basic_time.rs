@@ -13,20 +13,18 @@ const TIMESTAMP_WIDTH_MIN: usize = 5;
 
 /// Seconds since the epoch as `DateTime` has them; `None` for what is no time.
 pub fn basic_date_time(text: &[u8], zone: &mut ZoneCursor) -> Option<u32> {
-    let seconds = if is_calendar(text) {
-        match calendar(text)? {
-            (Some(local), []) => zone.to_utc(local),
-            (None, []) => 0,
-            _ => return None,
-        }
+    read_basic_date_time(text, zone).filter(|(_, read)| *read == text.len()).map(|(seconds, _)| seconds)
+}
+
+/// The same from the front of a text, and the bytes read.
+pub(super) fn read_basic_date_time(text: &[u8], zone: &mut ZoneCursor) -> Option<(u32, usize)> {
+    let (seconds, read) = if is_calendar(text) {
+        let (local, rest) = calendar(text)?;
+        (local.map_or(0, |local| zone.to_utc(local)), text.len() - rest.len())
     } else {
-        let (number, width) = digits(text)?;
-        if width != text.len() || width < TIMESTAMP_WIDTH_MIN {
-            return None;
-        }
-        number
+        digits(text).filter(|(_, width)| *width >= TIMESTAMP_WIDTH_MIN)?
     };
-    Some(seconds.clamp(0, u32::MAX.into()) as u32)
+    Some((seconds.clamp(0, u32::MAX.into()) as u32, read))
 }
 
 /// Ticks since the epoch as `DateTime64` of so many digits has them; `None` for what is no time and what 64 bits do not hold.

@@ -1,6 +1,7 @@
 //! Dates and times in text: `2020-01-02`, `2020-01-02 03:04:05.678`, and the many other ways of writing them that ClickHouse's
 //! `best_effort` parser takes.
 
+use super::best_effort::{BestEffort, read_best_effort};
 use crate::calendar::{DAY_SECONDS, ZoneCursor, civil_from_days, days_from_civil, days_of_month};
 use crate::error::{Error, ErrorCode, Result};
 
@@ -58,6 +59,34 @@ impl MomentText {
             "unix_timestamp" => Self::UnixTimestamp,
             _ => Self::Simple,
         }
+    }
+}
+
+/// Which texts are read for `DateTime` and `DateTime64` in formats: `date_time_input_format`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MomentForm {
+    /// `2020-01-02 03:04:05` and Unix timestamps.
+    Basic,
+    /// Any, the day before the month.
+    #[default]
+    BestEffort,
+    /// Any, the month before the day.
+    BestEffortUs,
+}
+
+impl MomentForm {
+    /// The one that a setting's value names.
+    pub fn of_setting(value: &str) -> Self {
+        match value {
+            "basic" => Self::Basic,
+            "best_effort_us" => Self::BestEffortUs,
+            _ => Self::BestEffort,
+        }
+    }
+
+    /// What is expected of a text that has any form.
+    pub fn style(self) -> BestEffort {
+        BestEffort { is_american: self == Self::BestEffortUs, has_fractions: true }
     }
 }
 
@@ -148,22 +177,24 @@ impl Moment {
 /// # Errors
 /// `CANNOT_PARSE_DATETIME`.
 #[inline]
-pub fn read_date_time(input: &[u8], zone: &mut ZoneCursor) -> Result<(Moment, usize)> {
+pub fn read_date_time(input: &[u8], zone: &mut ZoneCursor, style: BestEffort) -> Result<(Moment, usize)> {
     if let Some(local) = plain_date_time(input)
         && !input.get(19).is_some_and(|next| next.is_ascii_alphanumeric() || matches!(next, b'.' | b'+' | b'-' | b' '))
     {
         return Ok((Moment { seconds: zone.to_utc(local), nanoseconds: 0 }, 19));
     }
-    BestEffort { input, ..BestEffort::default() }.read(zone)
+    let read = read_best_effort(input, style, || local_now(zone))?;
+    Ok((read.parsed.moment(zone), read.read))
 }
 
-/// The moment that the whole text is, where nobody could take it for something else: its year, month and day are all there, and `-`,
-/// `/` or `:` are between them where they are numbers. ClickHouse's "strict" best effort.
-pub(super) fn read_certain_date_time(input: &[u8], zone: &mut ZoneCursor) -> Option<Moment> {
-    let mut reader = BestEffort { input, ..BestEffort::default() };
-    let moment = reader.read(zone).ok().filter(|(_, read)| *read == input.len());
-    let is_whole = reader.year.is_some() && reader.month.is_some() && reader.day.is_some();
-    moment.filter(|_| is_whole && !reader.is_doubtful).map(|(moment, _)| moment)
+fn local_now(zone: &mut ZoneCursor) -> i64 {
+    zone.to_local(chrono::Utc::now().timestamp())
+}
+
+/// The moment that the whole text is, where nobody could take it for something else.
+pub(super) fn read_certain_date_time(input: &[u8], zone: &mut ZoneCursor, style: BestEffort) -> Option<Moment> {
+    let read = read_best_effort(input, style, || local_now(zone)).ok()?;
+    (read.is_certain && read.read == input.len()).then(|| read.parsed.moment(zone))
 }
 
 /// Local seconds of exactly `YYYY-MM-DD hh:mm:ss` at the front.
@@ -187,342 +218,6 @@ fn plain_date_time(input: &[u8]) -> Option<i64> {
     Some(days * DAY_SECONDS + i64::from(hour * 3600 + minute * 60 + second))
 }
 
-const MONTHS: [&[u8]; 12] =
-    [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
-const WEEKDAYS: [&[u8]; 7] = [b"mon", b"tue", b"wed", b"thu", b"fri", b"sat", b"sun"];
-
-/// Abbreviations of zones that are read after a time, with their offsets from UTC in seconds.
-const ZONE_NAMES: [(&[u8], i32); 6] =
-    [(b"utc", 0), (b"gmt", 0), (b"msk", 10_800), (b"msd", 14_400), (b"est", -18_000), (b"pst", -28_800)];
-
-/// Collects parts of a date and a time in whatever order they come.
-#[derive(Default)]
-struct BestEffort<'a> {
-    input: &'a [u8],
-    at: usize,
-    year: Option<u32>,
-    month: Option<u32>,
-    day: Option<u32>,
-    /// Second of the day.
-    time: Option<u32>,
-    nanoseconds: u32,
-    offset: Option<i32>,
-    /// The date was written as other things are too: `20240102`, `1.2.2024`.
-    is_doubtful: bool,
-}
-
-fn cannot_parse(what: impl std::fmt::Display) -> Error {
-    Error::new(ErrorCode::CANNOT_PARSE_DATETIME, format!("Cannot read DateTime: {what}"))
-}
-
-impl BestEffort<'_> {
-    fn read(&mut self, zone: &mut ZoneCursor) -> Result<(Moment, usize)> {
-        // Where the last thing of meaning ended: trailing spaces are left to the caller.
-        let mut end = 0;
-        while let Some(next) = self.input.get(self.at).copied() {
-            match next {
-                b'0'..=b'9' => {
-                    if let Some(moment) = self.number()? {
-                        return Ok((moment, self.at));
-                    }
-                }
-                b' ' | b',' => {
-                    self.at += 1;
-                    continue;
-                }
-                b'T' | b't' if self.day.is_some() && self.next_is_digit(1) => {
-                    self.at += 1;
-                    continue;
-                }
-                b'Z' | b'z' if self.day.is_some() => {
-                    self.offset = Some(0);
-                    self.at += 1;
-                }
-                b'+' | b'-' if self.time.is_some() => self.zone_offset(next == b'-')?,
-                _ if next.is_ascii_alphabetic() => self.word()?,
-                _ => break,
-            }
-            end = self.at;
-        }
-        self.finish(zone).map(|moment| (moment, end))
-    }
-
-    fn next_is_digit(&self, ahead: usize) -> bool {
-        self.input.get(self.at + ahead).is_some_and(u8::is_ascii_digit)
-    }
-
-    /// Reads exactly two digits.
-    fn two(&mut self) -> Result<u32> {
-        match digits(self.input, self.at, 2) {
-            (value, 2) => {
-                self.at += 2;
-                Ok(value)
-            }
-            _ => Err(cannot_parse("expected two digits")),
-        }
-    }
-
-    fn set_date(&mut self, year: u32, month: u32, day: u32) {
-        (self.year, self.month, self.day) = (Some(year), Some(month), Some(day));
-    }
-
-    fn set_time(&mut self, hour: u32, minute: u32, second: u32) {
-        // What is past a day's end is the next day's, as in ClickHouse.
-        self.time = Some(hour * 3600 + minute * 60 + second);
-    }
-
-    /// Reads what begins with a digit. A Unix timestamp is a moment by itself.
-    fn number(&mut self) -> Result<Option<Moment>> {
-        let width = self.input.iter().skip(self.at).take_while(|byte| byte.is_ascii_digit()).take(20).count();
-        let has_date = self.year.is_some();
-        let number = || {
-            let text = self.input.get(self.at..self.at + width)?;
-            std::str::from_utf8(text).ok()?.parse::<i64>().ok()
-        };
-        match width {
-            9 | 10 if !has_date => {
-                let seconds = number().unwrap_or(0);
-                self.at += width;
-                self.fraction();
-                return Ok(Some(Moment { seconds, nanoseconds: self.nanoseconds }));
-            }
-            13 if !has_date => {
-                let milliseconds = number().unwrap_or(0);
-                self.at += width;
-                let nanoseconds = (milliseconds % 1000) as u32 * 1_000_000;
-                return Ok(Some(Moment { seconds: milliseconds / 1000, nanoseconds }));
-            }
-            8 | 12 | 14 if !has_date => {
-                self.is_doubtful = true;
-                let year = self.two()? * 100 + self.two()?;
-                let (month, day) = (self.two()?, self.two()?);
-                self.set_date(year, month, day);
-                if width > 8 {
-                    let (hour, minute) = (self.two()?, self.two()?);
-                    let second = if width == 14 { self.two()? } else { 0 };
-                    self.set_time(hour, minute, second);
-                    self.fraction();
-                }
-            }
-            6 => {
-                if has_date {
-                    let (hour, minute, second) = (self.two()?, self.two()?, self.two()?);
-                    self.set_time(hour, minute, second);
-                    self.fraction();
-                } else {
-                    self.is_doubtful = true;
-                    let year = self.two()? * 100 + self.two()?;
-                    let month = self.two()?;
-                    self.set_date(year, month, 1);
-                }
-            }
-            4 if has_date && self.day.is_some() => {
-                let (hour, minute) = (self.two()?, self.two()?);
-                self.set_time(hour, minute, 0);
-            }
-            4 => {
-                self.year = Some(self.two()? * 100 + self.two()?);
-                if self.month.is_none() {
-                    self.after_year()?;
-                }
-            }
-            1 | 2 => self.short_number(width)?,
-            _ => return Err(cannot_parse(format!("unexpected number of decimal digits: {width}"))),
-        }
-        Ok(None)
-    }
-
-    fn is_separator(&self) -> bool {
-        matches!(self.input.get(self.at), Some(b'-' | b'/' | b'.' | b':'))
-    }
-
-    fn step_over_separator(&mut self) {
-        self.is_doubtful |= self.input.get(self.at) == Some(&b'.');
-        self.at += 1;
-    }
-
-    /// Month and day after `YYYY-`.
-    fn after_year(&mut self) -> Result<()> {
-        if !self.is_separator() {
-            return Ok(());
-        }
-        self.step_over_separator();
-        match digits(self.input, self.at, 2) {
-            (_, 0) => {
-                self.is_doubtful = true;
-                self.month_word()?;
-            }
-            (month, width) => {
-                self.month = Some(month);
-                self.at += width;
-            }
-        }
-        if self.is_separator() && self.next_is_digit(1) {
-            self.step_over_separator();
-            let (day, width) = digits(self.input, self.at, 2);
-            self.day = Some(day);
-            self.at += width;
-        }
-        Ok(())
-    }
-
-    /// One or two digits: an hour, or a day before or after its month.
-    fn short_number(&mut self, width: usize) -> Result<()> {
-        let (value, _) = digits(self.input, self.at, 2);
-        self.at += width;
-        let next = self.input.get(self.at).copied();
-        if next == Some(b':') && self.time.is_none() {
-            self.at += 1;
-            let (minute, width) = digits(self.input, self.at, 2);
-            self.at += width;
-            let mut second = 0;
-            if self.input.get(self.at) == Some(&b':') {
-                self.at += 1;
-                let (value, width) = digits(self.input, self.at, 2);
-                second = value;
-                self.at += width;
-                self.fraction();
-            }
-            self.set_time(value, minute, second);
-            return Ok(());
-        }
-        if self.day.is_some() {
-            if self.time.is_none() && self.year.is_some() {
-                self.set_time(value, 0, 0);
-                return Ok(());
-            }
-            return Err(cannot_parse("unexpected number"));
-        }
-        self.day = Some(value);
-        if self.month.is_none() && self.is_separator() {
-            self.step_over_separator();
-            match digits(self.input, self.at, 2) {
-                (_, 0) => self.month_word()?,
-                // There is no such month: the day is behind it.
-                (day, width) if day > 12 && value <= 12 => {
-                    (self.month, self.day) = (Some(value), Some(day));
-                    self.at += width;
-                }
-                (month, width) => {
-                    self.month = Some(month);
-                    self.at += width;
-                }
-            }
-            if self.year.is_none() && self.is_separator() {
-                self.step_over_separator();
-                self.year = match digits(self.input, self.at, 4) {
-                    (year, 4) => Some(year),
-                    (year, 2) => Some(if year < 70 { 2000 + year } else { 1900 + year }),
-                    _ => return Err(cannot_parse("unexpected number of digits of a year")),
-                };
-                self.at += digits(self.input, self.at, 4).1;
-            }
-        }
-        Ok(())
-    }
-
-    /// `.123456789` after a second; digits beyond nanoseconds are read and dropped.
-    fn fraction(&mut self) {
-        if self.input.get(self.at) != Some(&b'.') || !self.next_is_digit(1) {
-            return;
-        }
-        self.at += 1;
-        let (value, width) = digits(self.input, self.at, 9);
-        self.nanoseconds = value * 10u32.pow(9 - width as u32);
-        self.at += width;
-        while self.next_is_digit(0) {
-            self.at += 1;
-        }
-    }
-
-    /// `+hh:mm`, `+hhmm` or `+hh`.
-    fn zone_offset(&mut self, is_negative: bool) -> Result<()> {
-        self.at += 1;
-        let (hours, width) = digits(self.input, self.at, 2);
-        if width == 0 {
-            return Err(cannot_parse("expected digits of a time zone's offset"));
-        }
-        self.at += width;
-        if self.input.get(self.at) == Some(&b':') {
-            self.at += 1;
-        }
-        let (minutes, width) = digits(self.input, self.at, 2);
-        self.at += width;
-        if hours > 23 || minutes > 59 {
-            return Err(cannot_parse("time zone's offset is out of range"));
-        }
-        let seconds = (hours * 3600 + minutes * 60) as i32;
-        self.offset = Some(if is_negative { -seconds } else { seconds });
-        Ok(())
-    }
-
-    fn letters(&self) -> &[u8] {
-        let rest = self.input.get(self.at..).unwrap_or_default();
-        let length = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        rest.get(..length).unwrap_or_default()
-    }
-
-    fn month_word(&mut self) -> Result<()> {
-        let word = self.letters();
-        let month =
-            MONTHS.iter().position(|month| starts_with(word, month)).ok_or_else(|| cannot_parse("unexpected word"))?;
-        let length = word.len();
-        self.month = Some(month as u32 + 1);
-        self.at += length;
-        Ok(())
-    }
-
-    fn word(&mut self) -> Result<()> {
-        let word = self.letters();
-        let length = word.len();
-        if let Some((_, offset)) = ZONE_NAMES.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)) {
-            self.offset = Some(*offset);
-        } else if word.eq_ignore_ascii_case(b"am") || word.eq_ignore_ascii_case(b"pm") {
-            let is_afternoon = word.eq_ignore_ascii_case(b"pm");
-            let time = self.time.ok_or_else(|| cannot_parse("unexpected word"))?;
-            let twelfth = time / 43_200;
-            let is_noon_hour = time / 3600 == 12;
-            self.time = Some(match (is_afternoon, is_noon_hour) {
-                (true, false) if twelfth == 0 => time + 43_200,
-                (false, true) => time - 43_200,
-                _ => time,
-            });
-        } else if !WEEKDAYS.iter().any(|day| starts_with(word, day)) {
-            if self.time.is_some() && self.nanoseconds > 0 {
-                return Err(cannot_parse("unexpected alphabetical character"));
-            }
-            return self.month_word();
-        }
-        self.at += length;
-        Ok(())
-    }
-
-    fn finish(&self, zone: &mut ZoneCursor) -> Result<Moment> {
-        if self.year.is_none() && self.month.is_none() && self.day.is_none() {
-            return Err(cannot_parse("neither Date nor Time was parsed successfully"));
-        }
-        let year = self.year.unwrap_or_else(|| {
-            use chrono::Datelike;
-            chrono::Utc::now().year().unsigned_abs()
-        });
-        let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
-        if !(1..=12).contains(&month) || day == 0 || day > days_of_month(year as i32, month) {
-            return Err(cannot_parse(format!("unexpected date: {year}-{month}-{day}")));
-        }
-        let days = i64::from(days_from_civil(year as i32, month, day));
-        let local = days * DAY_SECONDS + i64::from(self.time.unwrap_or(0));
-        let seconds = match self.offset {
-            Some(offset) => local - i64::from(offset),
-            None => zone.to_utc(local),
-        };
-        Ok(Moment { seconds, nanoseconds: self.nanoseconds })
-    }
-}
-
-fn starts_with(word: &[u8], prefix: &[u8]) -> bool {
-    word.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -530,7 +225,7 @@ mod tests {
 
     fn read(text: &str) -> Result<String> {
         let mut zone = TimeZone::named("Europe/Berlin")?.cursor();
-        let (moment, _) = read_date_time(text.as_bytes(), &mut zone)?;
+        let (moment, _) = read_date_time(text.as_bytes(), &mut zone, MomentForm::default().style())?;
         let mut out = Vec::new();
         append_date_time64(&mut out, moment.checked_ticks(3).unwrap(), 3, &mut TimeZone::utc().cursor());
         Ok(String::from_utf8(out).unwrap())

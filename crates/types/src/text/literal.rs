@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use simd_json::{Node, StaticNode};
 
-use super::date_time::{read_date, read_date_time};
+use super::date_time::{MomentForm, read_date, read_date_time};
 use super::escape::read_quoted;
 use super::moment_guess::{GuessedMoment, MomentGuess};
 use super::number::read_float64;
@@ -257,11 +257,11 @@ impl Inference {
                 Value::UInt64(read_date(text)?.0.clamp(0, i32::from(u16::MAX)) as u64)
             }
             (Literal::Text(text), DataType::DateTime(_)) => {
-                let (moment, _) = read_date_time(text, &mut self.time_zone.cursor())?;
+                let (moment, _) = read_date_time(text, &mut self.time_zone.cursor(), MomentForm::default().style())?;
                 Value::UInt64(moment.seconds.clamp(0, u32::MAX.into()) as u64)
             }
             (Literal::Text(text), DataType::DateTime64(digits, _)) => {
-                let (moment, _) = read_date_time(text, &mut self.time_zone.cursor())?;
+                let (moment, _) = read_date_time(text, &mut self.time_zone.cursor(), MomentForm::default().style())?;
                 Value::Int64(moment.checked_ticks(*digits).ok_or_else(wrong)?)
             }
             (Literal::Array(items), DataType::Array(item)) => {

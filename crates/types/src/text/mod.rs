@@ -3,6 +3,7 @@
 //! are the formats' business.
 
 mod basic_time;
+mod best_effort;
 mod date_time;
 mod decimal;
 mod escape;
@@ -16,8 +17,10 @@ mod time;
 mod write;
 
 pub use basic_time::{basic_date_time, basic_date_time64};
+pub use best_effort::{BestEffort, MONTHS, ParsedMoment, ReadMoment, WEEKDAYS, read_best_effort};
 pub use date_time::{
-    Moment, MomentText, append_date, append_date_time, append_date_time64, append_local_time, read_date, read_date_time,
+    Moment, MomentForm, MomentText, append_date, append_date_time, append_date_time64, append_local_time, read_date,
+    read_date_time,
 };
 pub use decimal::{append_any_integer, append_decimal, read_any_integer, read_decimal, whole_integer};
 pub use escape::{append_csv, append_escaped, append_json, append_quoted, read_json_string, read_quoted, unescape};
@@ -93,6 +96,8 @@ pub struct TextOptions {
     pub date_time64_without_zeros: bool,
     /// `date_time_output_format`.
     pub moments: MomentText,
+    /// `date_time_input_format`.
+    pub moment_form: MomentForm,
 }
 
 fn bool_words(settings: &Settings) -> Option<[Arc<[u8]>; 2]> {
@@ -130,6 +135,7 @@ impl TextOptions {
             bool_words: None,
             date_time64_without_zeros: false,
             moments: MomentText::Simple,
+            moment_form: MomentForm::default(),
         }
     }
 
@@ -160,6 +166,7 @@ impl TextOptions {
             date_time64_without_zeros: settings
                 .date_time_64_output_format_cut_trailing_zeros_align_to_groups_of_thousands,
             moments: MomentText::of_setting(&settings.date_time_output_format),
+            moment_form: MomentForm::of_setting(&settings.date_time_input_format),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Which texts are dates and times for certain, where nothing says that they are: in inferred columns and in JSON.
 
-use super::date_time::read_certain_date_time;
+use super::date_time::{MomentForm, read_certain_date_time};
 use crate::calendar::{ZoneCursor, days_from_civil, days_of_month};
 
 /// What a text is taken for.
@@ -21,13 +21,13 @@ pub struct MomentGuess {
     pub dates: bool,
     /// Moments are.
     pub datetimes: bool,
-    /// Moments are in any form that is certain, `1/2/2024 10:00` and `2 Jan 2024`, not in that of ISO 8601 only.
-    pub any_form: bool,
+    /// Moments are in any form that is certain, `1/2/2024 10:00` and `2 Jan 2024`, or in that of ISO 8601 only, which is the basic one.
+    pub form: MomentForm,
 }
 
 impl Default for MomentGuess {
     fn default() -> Self {
-        Self { dates: true, datetimes: true, any_form: true }
+        Self { dates: true, datetimes: true, form: MomentForm::default() }
     }
 }
 
@@ -44,10 +44,10 @@ impl MomentGuess {
         if self.dates && date(text).is_some_and(|days| u16::try_from(days).is_ok()) {
             return Some(GuessedMoment::Date);
         }
-        if !self.datetimes || !(self.any_form || is_plain(text)) {
+        if !self.datetimes || (self.form == MomentForm::Basic && !is_plain(text)) {
             return None;
         }
-        let moment = read_certain_date_time(text, zone)?;
+        let moment = read_certain_date_time(text, zone, self.form.style())?;
         if u32::try_from(moment.seconds).is_ok() && !text.contains(&b'.') {
             return Some(GuessedMoment::DateTime);
         }
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn certain_texts_only() {
         use GuessedMoment::{Date, DateTime, DateTime64};
-        let iso = MomentGuess { any_form: false, ..MomentGuess::default() };
+        let iso = MomentGuess { form: MomentForm::Basic, ..MomentGuess::default() };
         for (text, any_form, iso_only) in [
             ("2024-02-29", Some(Date), Some(Date)),
             ("2024/2/9", Some(Date), Some(Date)),

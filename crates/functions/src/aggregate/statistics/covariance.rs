@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use squall_types::{Column, DataType, Error, Result};
 
+use super::lanes::add_in_lanes;
 use crate::accumulator::AggregateFunction;
 
 use super::variance::float_column;
@@ -61,6 +62,18 @@ impl Moments {
         self.left_squares += left * left;
         self.right_squares += right * right;
         self.products += left * right;
+    }
+
+    /// Adds pairs `0..count`.
+    pub fn add_all(&mut self, count: usize, pair: impl Fn(usize) -> (f64, f64)) {
+        let Self { count: pairs, left, right, left_squares, right_squares, products } = *self;
+        let mut sums = [pairs, left, right, left_squares, right_squares, products];
+        add_in_lanes(&mut sums, count, |row| {
+            let (left, right) = pair(row);
+            [1.0, left, right, left * left, right * right, left * right]
+        });
+        let [count, left, right, left_squares, right_squares, products] = sums;
+        *self = Self { count, left, right, left_squares, right_squares, products };
     }
 
     pub fn merge(&mut self, from: &Self) {
@@ -121,6 +134,10 @@ impl StateFunction for Covariance {
     #[inline]
     fn add(&self, state: &mut Self::State, (lefts, rights): &Self::Rows<'_>, row: usize) {
         state.add(lefts[row], rights[row]);
+    }
+
+    fn add_all(&self, state: &mut Self::State, (lefts, rights): &Self::Rows<'_>, count: usize) {
+        state.add_all(count, |row| (lefts[row], rights[row]));
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {

@@ -8,6 +8,7 @@ pub(super) mod entropy;
 pub(super) mod gini;
 pub(super) mod information_value;
 pub(super) mod k_means;
+mod lanes;
 pub(super) mod mean_tests;
 pub(super) mod moment_matrix;
 pub(crate) mod numeric_vector;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use squall_types::{Column, DataType, Error, Result};
 
+use super::lanes::add_in_lanes;
 use crate::accumulator::AggregateFunction;
 
 use super::variance::float_column;
@@ -66,6 +67,14 @@ impl StateFunction for Shape {
             *sum += power;
             power *= rows[row];
         }
+    }
+
+    fn add_all(&self, state: &mut Self::State, rows: &Self::Rows<'_>, count: usize) {
+        add_in_lanes(state, count, |row| {
+            let value = rows[row];
+            let (square, cube) = (value * value, value * value * value);
+            [1.0, value, square, cube, cube * value]
+        });
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow_array::types::{Float32Type, Float64Type};
 use squall_types::{Column, DataType, Error, Result};
 
+use super::lanes::add_in_lanes;
 use crate::accumulator::AggregateFunction;
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
@@ -79,6 +80,15 @@ impl<T: Number> StateFunction for Variance<T> {
         state.count += 1.0;
         state.sum += value;
         state.squares += value * value;
+    }
+
+    fn add_all(&self, state: &mut Self::State, rows: &Self::Rows<'_>, count: usize) {
+        let mut sums = [state.count, state.sum, state.squares];
+        add_in_lanes(&mut sums, count, |row| {
+            let value = T::to_f64(rows[row]);
+            [1.0, value, value * value]
+        });
+        [state.count, state.sum, state.squares] = sums;
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {

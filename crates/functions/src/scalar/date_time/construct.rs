@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::types::{Int32Type, Int64Type, UInt16Type, UInt32Type};
 use squall_types::calendar::{DATE32_MAX, DATE32_MIN, DAY_SECONDS, TimeZone, days_from_civil};
-use squall_types::text::read_date_time;
+use squall_types::text::{MomentForm, read_date_time};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use crate::function::{Argument, BoundFunction};
@@ -337,7 +337,7 @@ pub(super) fn resolve_timestamp(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
                 let mut seconds = Vec::with_capacity(rows);
                 for row in 0..rows {
                     let text = strings.get(row);
-                    let (moment, _) = read_date_time(text, &mut cursor)?;
+                    let (moment, _) = read_date_time(text, &mut cursor, MomentForm::default().style())?;
                     seconds.push(moment.seconds as u32);
                 }
                 Ok(Column::from_primitive::<UInt32Type>(DataType::UInt32, seconds))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use squall_types::calendar::civil_from_days;
+use squall_types::text::{MONTHS, WEEKDAYS};
 use squall_types::{DataType, Error, ErrorCode, IntervalKind, Result, Value};
 
 use crate::function::BoundFunction;
@@ -12,22 +13,6 @@ use super::field::day_of_year;
 use super::time::{Instant, Kind, Time, by_zone, has_zones};
 use super::unit;
 use super::week::{iso_week, iso_year, weekday};
-
-pub(super) const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-pub(super) const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 fn month_name(month: u32) -> &'static str {
     MONTHS.get(month.wrapping_sub(1) as usize).copied().unwrap_or_default()

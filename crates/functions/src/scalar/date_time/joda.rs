@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use squall_types::calendar::civil_from_days;
+use squall_types::text::{MONTHS, WEEKDAYS};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::construct::resolve_from_timestamp;
 use super::field::day_of_year;
-use super::format::{MONTHS, WEEKDAYS, digits};
+use super::format::digits;
 use super::time::{Instant, Kind, Time};
 use super::week::{iso_week, iso_year, weekday};
 use crate::function::{Argument, BoundFunction};

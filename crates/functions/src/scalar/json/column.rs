@@ -53,8 +53,12 @@ impl Builder {
     /// An empty builder.
     ///
     /// # Errors
-    /// Those of [`ValueReader::new`].
+    /// `ILLEGAL_TYPE_OF_ARGUMENT` for types of which documents have no values; those of [`ValueReader::new`].
     pub fn new(data_type: &DataType, options: &TextOptions) -> Result<Self> {
+        let refused = |why: &str| {
+            let message = format!("JSONExtract doesn't support the return type schema: {data_type}{why}");
+            Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, message))
+        };
         let reader = || ValueReader::new(data_type, options);
         let shape = match data_type {
             DataType::Float32 | DataType::Float64 => Shape::Float(reader()?),
@@ -63,6 +67,12 @@ impl Builder {
             DataType::Nullable(inner) => Shape::Nullable(Box::new(Self::new(inner, options)?), Vec::new()),
             DataType::LowCardinality(inner) => Shape::LowCardinality(Box::new(Self::new(inner, options)?)),
             DataType::Array(item) => Shape::Array(Box::new(Self::new(item, options)?), vec![0]),
+            DataType::Interval(_) | DataType::BFloat16 | DataType::Nothing | DataType::AggregateFunction(_) => {
+                return refused("");
+            }
+            DataType::Map(key, _) if *key.remove_low_cardinality() != DataType::String => {
+                return refused(" with key type not String");
+            }
             DataType::Map(key, value) => {
                 Shape::Map(Box::new(Self::new(key, options)?), Box::new(Self::new(value, options)?), vec![0])
             }
@@ -159,6 +169,18 @@ impl Builder {
             Shape::Text(reader) => {
                 let rows = reader.rows();
                 let read = match node {
+                    // An object of JSON's type is the element itself, and so is what a type of alternatives takes for no text.
+                    Node::Object { .. } if matches!(data_type, DataType::Json(_)) => {
+                        element.append(scratch);
+                        reader.read_json(scratch).map(drop)
+                    }
+                    _ if matches!(data_type, DataType::Json(_)) => return Ok(false),
+                    Node::Object { .. } | Node::Array { .. } | Node::Static(StaticNode::Bool(_))
+                        if data_type.is_of_alternatives() =>
+                    {
+                        element.append(scratch);
+                        reader.read_json(scratch).map(drop)
+                    }
                     Node::String(text) => reader.read_whole(text.as_bytes()),
                     // Of a float a wide integer has what is before the point; adding 0 makes -0 a 0.
                     Node::Static(StaticNode::F64(number)) if data_type.is_wide_integer() => {

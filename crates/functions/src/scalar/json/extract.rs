@@ -36,15 +36,18 @@ pub(super) fn resolve(call: &Call<'_>) -> Bound {
     let (name, result) = (call.name, constant_type(call)?);
     steps::check(call, 1)?;
     let options = call.text_options()?;
+    let plain = result.without_names();
+    // What cannot be built is refused before there are rows.
+    Builder::new(&plain, &options)?;
     call.bind(result.clone(), move |arguments, rows| {
-        let mut builder = Builder::new(&result, &options)?;
+        let mut builder = Builder::new(&plain, &options)?;
         steps::for_each(name, arguments, 1, rows, |found| {
             if !found.map_or(Ok(false), |found| builder.append(found.element))? {
                 builder.append_default();
             }
             Ok(())
         })?;
-        builder.finish()
+        Ok(builder.finish()?.with_type(result.clone()))
     })
 }
 

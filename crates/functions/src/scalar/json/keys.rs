@@ -221,8 +221,11 @@ pub(super) fn resolve_keys_and_values(call: &Call<'_>) -> Bound {
     steps::check(call, 1)?;
     let pair = DataType::tuple([DataType::String, value_type.clone()]);
     let options = call.text_options()?;
+    let plain = value_type.without_names();
+    // What cannot be built is refused before there are rows.
+    Builder::new(&plain, &options)?;
     call.bind(DataType::array(pair.clone()), move |arguments, rows| {
-        let (mut keys, mut values) = (StringsBuilder::new(rows, 0)?, Builder::new(&value_type, &options)?);
+        let (mut keys, mut values) = (StringsBuilder::new(rows, 0)?, Builder::new(&plain, &options)?);
         let (mut ends, mut count) = (Ends::new(rows), 0);
         steps::for_each(name, arguments, 1, rows, |found| {
             for (key, value) in found.iter().flat_map(|found| found.element.members()) {
@@ -234,6 +237,6 @@ pub(super) fn resolve_keys_and_values(call: &Call<'_>) -> Bound {
             }
             ends.push(count)
         })?;
-        ends.column(&from_elements(&pair, &[keys.finish()?, values.finish()?], count)?)
+        ends.column(&from_elements(&pair, &[keys.finish()?, values.finish()?.with_type(value_type.clone())], count)?)
     })
 }

@@ -15,8 +15,14 @@ use crate::function::ScalarFunction;
 macro_rules! either_case {
     ($($name:literal => $resolve:path),* $(,)?) => {
         &[
-            $(&Function::new(concat!("JSON", $name), $resolve).without_dictionary().never_throws(),
-            &Function::new(concat!("JSON", $name, "CaseInsensitive"), $resolve).without_dictionary().never_throws(),)*
+            $(&Function::new(concat!("JSON", $name), $resolve)
+                .without_dictionary()
+                .with_nullable_result()
+                .never_throws(),
+            &Function::new(concat!("JSON", $name, "CaseInsensitive"), $resolve)
+                .without_dictionary()
+                .with_nullable_result()
+                .never_throws(),)*
         ]
     };
 }

@@ -58,7 +58,7 @@ pub(in crate::query) async fn describe(
             columns_of(&*planning::with_planner(session, context, &**query, describe_query).await?)
         }
         DescribeTarget::Function(function) => {
-            columns_of(&*planning::with_planner(session, context, function, describe_table_function).await?)
+            planning::with_planner(session, context, function, describe_table_function).await?
         }
         DescribeTarget::FilesystemCache(_) => return Err(Error::not_implemented("DESCRIBE FILESYSTEM CACHE")),
     };

@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use parking_lot::Mutex;
 use squall_engine::QueryContext;
-use squall_planner::{ColumnDescription, TableMetadata};
+use squall_planner::{ColumnDescription, PlannerContext, TableMetadata, plan_structure};
 use squall_storage::{Claim, FedScan, Feed, Morsel, ScanRequest, Table, TableHandle, TableScan};
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Value};
 use tokio::sync::oneshot;
@@ -33,13 +33,14 @@ impl InputPlace {
     ///
     /// # Errors
     /// `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`, and what is wrong with the structure.
-    pub(in crate::query) fn table(&self, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    pub(in crate::query) fn table(
+        &self,
+        arguments: &[Value],
+        planner: &PlannerContext<'_>,
+    ) -> Result<Arc<dyn TableMetadata>> {
         let columns = match arguments {
             [] => self.columns.clone(),
-            [Value::String(structure)] => {
-                let schema = squall_formats::parse_structure(&String::from_utf8_lossy(structure))?;
-                schema.fields.into_iter().map(|(name, of)| ColumnDescription::new(name, of)).collect()
-            }
+            [Value::String(structure)] => plan_structure(&String::from_utf8_lossy(structure), planner)?,
             _ => {
                 let message = "Table function 'input' requires exactly 1 argument: structure.";
                 return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
@@ -83,7 +84,8 @@ pub(in crate::query) struct InputTable {
 
 impl InputTable {
     fn new(columns: Vec<ColumnDescription>) -> Self {
-        let schema = Schema::new(columns.iter().map(|column| (column.name.clone(), column.data_type.clone())));
+        let sent = columns.iter().filter(|column| column.is_stored());
+        let schema = Schema::new(sent.map(|column| (column.name.clone(), column.data_type.clone())));
         let (wanted, coming) = oneshot::channel();
         Self { columns, schema: Arc::new(schema), wanted: Mutex::new(Some(wanted)), coming: Mutex::new(Some(coming)) }
     }
@@ -91,6 +93,11 @@ impl InputTable {
     /// The columns that are to be sent.
     pub(in crate::query) fn schema(&self) -> &Arc<Schema> {
         &self.schema
+    }
+
+    /// The positions of these among all columns.
+    pub(in crate::query) fn positions(&self) -> Vec<usize> {
+        (0..self.columns.len()).filter(|at| self.columns[*at].is_stored()).collect()
     }
 }
 
@@ -117,9 +124,8 @@ impl Table for InputTable {
         let wanted = self.wanted.lock().take().ok_or_else(|| {
             Error::new(ErrorCode::INVALID_USAGE_OF_INPUT, "You can use the `input` function only once in a query.")
         })?;
-        let fields = request.columns.iter().filter_map(|at| self.schema.fields.get(*at).cloned());
-        let schema = Arc::new(Schema::new(fields));
-        let columns = request.columns.clone();
+        let schema = request.schema.clone();
+        let columns = schema.fields.iter().filter_map(|(name, _)| self.schema.position(name)).collect();
         // Who has gone sends nothing, and that is not the end of the rows.
         let rows = FedScan::new(move |feed| wanted.send(feed).map_err(|_| cancelled()));
         Ok(Arc::new(InputScan { rows, columns, schema }))

@@ -133,10 +133,12 @@ async fn run_into_function(
     };
     let target = |schema: Option<Schema>| {
         let (session, function, remote) = (session.clone(), function.clone(), remote.clone());
-        let named = named.clone();
+        let (named, context) = (named.clone(), context.clone());
         run_blocking(move || match remote {
             Some((peers, call)) => remote::target(peers, &call, named.as_deref()),
-            None => data_function::target(&session, &function, schema),
+            None => planning::planner_now(&session, &context, |planner| {
+                data_function::target(&session, &function, schema, planner)
+            }),
         })
     };
     match &statement.source {

@@ -123,7 +123,7 @@ impl InsertSink {
         context: &Arc<QueryContext>,
     ) -> Self {
         let schema = input.schema().clone();
-        let positions = (0..schema.len()).collect();
+        let positions = input.positions();
         let (session, context, destination) = (session.clone(), context.clone(), Destination::Query(rows));
         Self { session, context, table: input, positions, schema, destination, defaults: HashMap::new() }
     }

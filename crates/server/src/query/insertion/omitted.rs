@@ -7,7 +7,7 @@ use arrow_buffer::BooleanBuffer;
 use squall_engine::evaluate::evaluate;
 use squall_files::Defaults;
 use squall_formats::{InputBlock, Omitted};
-use squall_planner::Expression;
+use squall_planner::{ColumnDescription, Expression, PlannerContext, plan_defaults};
 use squall_types::{Block, Column, Result, Schema};
 
 /// The block with omitted values computed, for their rows alone. `defaults` are expressions over its columns, in an order in which each
@@ -48,10 +48,29 @@ fn replaced(column: &Column, rows: &BooleanBuffer, values: Column) -> Result<Col
     both.take(&UInt32Array::from_iter_values(positions))
 }
 
-/// The defaults of a table whose rows are in files.
+/// The defaults of columns whose rows are in files.
+#[derive(Debug)]
 pub(in crate::query) struct TableDefaults {
-    pub defaults: Vec<(usize, Expression)>,
-    pub schema: Arc<Schema>,
+    defaults: Vec<(usize, Expression)>,
+    schema: Arc<Schema>,
+}
+
+impl TableDefaults {
+    /// Those of declared columns; `None` where the types' defaults do.
+    ///
+    /// # Errors
+    /// Those of the expressions.
+    pub fn of(columns: &[ColumnDescription], planner: &PlannerContext<'_>) -> Result<Option<Arc<dyn Defaults>>> {
+        let stored: Vec<usize> = (0..columns.len()).filter(|at| columns[*at].is_stored()).collect();
+        let with_default = |at: &usize| columns[stored[*at]].default.is_some();
+        let left_out: Vec<usize> = (0..stored.len()).filter(with_default).collect();
+        if left_out.is_empty() || !planner.settings.input_format_defaults_for_omitted_fields {
+            return Ok(None);
+        }
+        let defaults = plan_defaults(columns, &stored, &left_out, planner)?;
+        let fields = stored.iter().map(|at| (columns[*at].name.clone(), columns[*at].data_type.clone()));
+        Ok(Some(Arc::new(Self { defaults, schema: Arc::new(Schema::new(fields)) })))
+    }
 }
 
 impl Defaults for TableDefaults {

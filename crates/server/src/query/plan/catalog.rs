@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use squall_planner::{
     Catalog, ColumnDescription, Constraint, DefaultKind, Expression, JoinKind, JoinStrictness, LoadedByQuery,
-    MaterializedView, Plan, Program, Projected, Projection, QueryUses, RemoteCall, RemoteRows, RemoteServers,
-    SubqueryRunner, TableDefinition, TableMetadata, Used,
+    MaterializedView, Plan, PlannerContext, Program, Projected, Projection, QueryUses, RemoteCall, RemoteRows,
+    RemoteServers, SubqueryRunner, TableDefinition, TableMetadata, Used,
 };
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
@@ -395,49 +395,49 @@ impl Catalog for QueryCatalog<'_> {
         &self,
         name: &str,
         arguments: &[Value],
-        subqueries: &dyn SubqueryRunner,
+        planner: &PlannerContext<'_>,
     ) -> Result<Arc<dyn TableMetadata>> {
         match name {
             "file" => {
                 self.note_moment();
                 self.session.access.check_source(Privilege::File)?;
                 // Files are looked at.
-                subqueries.check_may_run()?;
-                data_function::file(self.session, arguments)
+                planner.subqueries.check_may_run()?;
+                data_function::file(self.session, arguments, planner)
             }
             "url" => {
                 self.note_moment();
                 self.session.access.check_source(Privilege::Url)?;
                 // The server is asked.
-                subqueries.check_may_run()?;
-                data_function::url(self.session, arguments)
+                planner.subqueries.check_may_run()?;
+                data_function::url(self.session, arguments, planner)
             }
             "sqlite" => {
                 self.note_moment();
                 self.session.access.check_source(Privilege::Sqlite)?;
                 // The file is looked at.
-                subqueries.check_may_run()?;
+                planner.subqueries.check_may_run()?;
                 data_function::sqlite(self.session, arguments)
             }
             "input" => {
                 self.note_moment();
-                self.session.input.as_ref().ok_or_else(no_input)?.table(arguments)
+                self.session.input.as_ref().ok_or_else(no_input)?.table(arguments, planner)
             }
             "format" => {
                 self.note_moment();
-                data_function::format(self.session, arguments)
+                data_function::format(self.session, arguments, planner)
             }
-            _ => self.tables.table_function(name, arguments, subqueries),
+            _ => self.tables.table_function(name, arguments, planner),
         }
     }
 
-    fn file_by_name(&self, name: &str, subqueries: &dyn SubqueryRunner) -> Result<Option<Arc<dyn TableMetadata>>> {
+    fn file_by_name(&self, name: &str, planner: &PlannerContext<'_>) -> Result<Option<Arc<dyn TableMetadata>>> {
         if !self.session.server.is_local() {
             return Ok(None);
         }
         self.note_moment();
-        subqueries.check_may_run()?;
-        data_function::by_name(self.session, name)
+        planner.subqueries.check_may_run()?;
+        data_function::by_name(self.session, name, planner)
     }
 }
 

@@ -3,45 +3,73 @@
 
 use std::sync::Arc;
 
-use squall_files::{Data, FileTable, FileTableOptions, SqliteTable, TargetFile};
+use squall_files::{Data, DeclaredColumns, FileTable, FileTableOptions, SqliteTable, TargetFile};
 use squall_formats::{FormatOptions, is_read_by_place};
-use squall_planner::{ColumnDescription, TableMetadata, headers_of, named_like};
+use squall_planner::{
+    ColumnDescription, DefaultKind, PlannerContext, TableMetadata, headers_of, named_like, plan_structure,
+};
 use squall_remote::http::{HttpFiles, HttpOptions, shown};
 use squall_sql::ast::{self, ExpressionKind};
 use squall_storage::{Insertion, ScanRequest, Table, TableHandle, TableScan};
 use squall_types::{Error, ErrorCode, Result, Schema, Value};
 
 use crate::access::Privilege;
+use crate::query::insertion::omitted::TableDefaults;
 use crate::session::Session;
 
 /// `file(…)`. Waits for the disk.
 ///
 /// # Errors
 /// What is wrong with the arguments; those of [`FileTable::of_files`].
-pub(in crate::query) fn file(session: &Session, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
-    files(session, &file_arguments(arguments)?)
+pub(in crate::query) fn file(
+    session: &Session,
+    arguments: &[Value],
+    planner: &PlannerContext<'_>,
+) -> Result<Arc<dyn TableMetadata>> {
+    files(session, &file_arguments(arguments, planner)?)
 }
 
-fn file_arguments(arguments: &[Value]) -> Result<FileTableOptions> {
-    let mut table = FileTableOptions::default();
+fn file_arguments(arguments: &[Value], planner: &PlannerContext<'_>) -> Result<FileTableOptions> {
+    let (mut table, mut structure) = (FileTableOptions::default(), String::new());
     if arguments.is_empty() || arguments.len() > 4 {
         return Err(wrong_count(
             "Table function 'file' requires from 1 to 4 arguments: path, format, structure and compression method",
         ));
     }
-    let places = [&mut table.path, &mut table.format, &mut table.structure, &mut table.compression];
+    let places = [&mut table.path, &mut table.format, &mut structure, &mut table.compression];
     for (place, argument) in places.into_iter().zip(arguments) {
         *place = text("file", argument)?;
     }
+    table.declared = declared(&structure, planner)?;
+    let kinds =
+        table.declared.iter().flat_map(|declared| &declared.columns).filter_map(|column| column.default.as_ref());
+    if kinds.into_iter().any(|default| default.kind != DefaultKind::Default) {
+        let message = "Table engine File doesn't support special columns like MATERIALIZED, ALIAS or EPHEMERAL";
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    }
     Ok(table)
+}
+
+/// The columns of a structure; `None` where they are to be inferred.
+fn declared(structure: &str, planner: &PlannerContext<'_>) -> Result<Option<DeclaredColumns>> {
+    if structure.is_empty() || structure.eq_ignore_ascii_case("auto") {
+        return Ok(None);
+    }
+    let columns = plan_structure(structure, planner)?;
+    let defaults = TableDefaults::of(&columns, planner)?;
+    Ok(Some(DeclaredColumns { columns, defaults }))
 }
 
 /// `url(URL[, format[, structure[, compression]]][, headers(…)])`. Waits for the server.
 ///
 /// # Errors
 /// What is wrong with the arguments; those of [`FileTable::of_elsewhere`].
-pub(in crate::query) fn url(session: &Session, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
-    let (table, http) = url_arguments(session, arguments)?;
+pub(in crate::query) fn url(
+    session: &Session,
+    arguments: &[Value],
+    planner: &PlannerContext<'_>,
+) -> Result<Arc<dyn TableMetadata>> {
+    let (table, http) = url_arguments(session, arguments, planner)?;
     let (files, holder) = HttpFiles::of(&table.path, is_read_by_place(&url_format(&table)), http)?;
     handle(FileTable::of_elsewhere("url", &table, files, holder, options(session)?)?)
 }
@@ -57,7 +85,11 @@ fn url_path(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
-fn url_arguments(session: &Session, arguments: &[Value]) -> Result<(FileTableOptions, HttpOptions)> {
+fn url_arguments(
+    session: &Session,
+    arguments: &[Value],
+    planner: &PlannerContext<'_>,
+) -> Result<(FileTableOptions, HttpOptions)> {
     let hosts = &session.server.config.load().remote_hosts;
     let mut http = hosts.http_options(&session.settings);
     let mut texts = Vec::new();
@@ -77,37 +109,44 @@ fn url_arguments(session: &Session, arguments: &[Value]) -> Result<(FileTableOpt
             "Table function 'url' requires from 1 to 4 arguments: URL, format, structure and compression method, and headers",
         ));
     }
-    let mut table = FileTableOptions::default();
-    let places = [&mut table.path, &mut table.format, &mut table.structure, &mut table.compression];
+    let (mut table, mut structure) = (FileTableOptions::default(), String::new());
+    let places = [&mut table.path, &mut table.format, &mut structure, &mut table.compression];
     places.into_iter().zip(texts).for_each(|(place, text)| *place = text);
+    table.declared = declared(&structure, planner)?;
     Ok((table, http))
 }
 
 /// What `INSERT INTO FUNCTION url(…)` writes to.
-fn url_target(session: &Session, arguments: &[Value], columns: Option<Schema>) -> Result<Arc<dyn Table>> {
-    let (mut table, http) = url_arguments(session, arguments)?;
-    let schema = target_schema("url", &table.structure, columns)?;
+fn url_target(
+    session: &Session,
+    arguments: &[Value],
+    columns: Option<Schema>,
+    planner: &PlannerContext<'_>,
+) -> Result<Arc<dyn Table>> {
+    let (mut table, http) = url_arguments(session, arguments, planner)?;
+    let declared = target_columns("url", table.declared.take(), columns)?;
     let (files, holder) = HttpFiles::of(&table.path, false, http)?;
     let [file] = &files[..] else {
         let message = format!("Cannot write to the pattern {}: it may mean several files", shown(&table.path));
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
     };
     table.path.clone_from(&file.path);
-    Ok(Arc::new(TargetFile::elsewhere(&table, file.location.clone(), holder, schema, options(session)?)?))
+    Ok(Arc::new(TargetFile::elsewhere(&table, file.location.clone(), holder, declared, options(session)?)?))
 }
 
 /// The columns of what an INSERT writes: those that the function says, or else those that come.
-fn target_schema(function: &str, structure: &str, columns: Option<Schema>) -> Result<Schema> {
-    match (structure, columns) {
-        ("" | "auto", Some(columns)) => Ok(columns),
-        ("" | "auto", None) => {
-            let message = format!(
-                "Table function '{function}' must have the structure as its third argument where data are inserted"
-            );
-            Err(Error::new(ErrorCode::BAD_ARGUMENTS, message))
-        }
-        (structure, _) => squall_formats::parse_structure(structure),
-    }
+fn target_columns(
+    function: &str,
+    declared: Option<DeclaredColumns>,
+    columns: Option<Schema>,
+) -> Result<DeclaredColumns> {
+    let coming = || columns.as_ref().map(DeclaredColumns::plain);
+    declared.or_else(coming).ok_or_else(|| {
+        let message = format!(
+            "Table function '{function}' must have the structure as its third argument where data are inserted"
+        );
+        Error::new(ErrorCode::BAD_ARGUMENTS, message)
+    })
 }
 
 /// The file that `INSERT INTO FUNCTION file(…)` writes, with the columns that the function says, or else with these. Waits for the disk.
@@ -118,9 +157,10 @@ pub(in crate::query) fn target(
     session: &Session,
     function: &ast::Function,
     columns: Option<Schema>,
+    planner: &PlannerContext<'_>,
 ) -> Result<Arc<dyn Table>> {
     if function.name == "null" {
-        return null_target(function, columns);
+        return null_target(function, columns, planner);
     }
     if !matches!(function.name.as_str(), "file" | "sqlite" | "url") {
         return Err(Error::not_implemented(format!("INSERT INTO FUNCTION {}", function.name)));
@@ -128,12 +168,12 @@ pub(in crate::query) fn target(
     let arguments = literals(function)?;
     match function.name.as_str() {
         "sqlite" => return Ok(Arc::new(sqlite_table(session, &arguments)?)),
-        "url" => return url_target(session, &arguments, columns),
+        "url" => return url_target(session, &arguments, columns, planner),
         _ => {}
     }
-    let table = file_arguments(&arguments)?;
-    let schema = target_schema("file", &table.structure, columns)?;
-    Ok(Arc::new(TargetFile::new(&table, schema, &session.server.file_reach()?, options(session)?)?))
+    let mut table = file_arguments(&arguments, planner)?;
+    let declared = target_columns("file", table.declared.take(), columns)?;
+    Ok(Arc::new(TargetFile::new(&table, declared, &session.server.file_reach()?, options(session)?)?))
 }
 
 /// The arguments of a function that an INSERT names.
@@ -154,10 +194,14 @@ fn literals(function: &ast::Function) -> Result<Vec<Value>> {
 }
 
 /// What takes all rows and keeps none: `null('structure')`, or `null()` with the columns that come.
-fn null_target(function: &ast::Function, columns: Option<Schema>) -> Result<Arc<dyn Table>> {
+fn null_target(
+    function: &ast::Function,
+    columns: Option<Schema>,
+    planner: &PlannerContext<'_>,
+) -> Result<Arc<dyn Table>> {
     if let Some(structure) = function.arguments.first() {
         let structure = structure.as_literal().and_then(ast::Literal::as_str).unwrap_or_default();
-        return squall_storage::table_function("null", &[Value::string(structure)]);
+        return squall_storage::null_table(plan_structure(structure, planner)?);
     }
     let columns = columns.ok_or_else(|| wrong_count("Table function 'null' requires one argument: the structure"))?;
     let column = |(name, data_type): (Arc<str>, squall_types::DataType)| ColumnDescription::new(name, data_type);
@@ -176,9 +220,14 @@ fn file_of_path(session: &Session, path: &str) -> Result<Arc<dyn TableMetadata>>
 ///
 /// # Errors
 /// Where they cannot be read.
-pub(in crate::query) fn by_name(session: &Session, name: &str) -> Result<Option<Arc<dyn TableMetadata>>> {
+pub(in crate::query) fn by_name(
+    session: &Session,
+    name: &str,
+    planner: &PlannerContext<'_>,
+) -> Result<Option<Arc<dyn TableMetadata>>> {
     if let Some(input) = session.server.standard_input(name) {
-        return Ok(Some(Arc::new(TableHandle(input.table(options(session)?)?))));
+        let declared = declared(&input.structure, planner)?;
+        return Ok(Some(Arc::new(TableHandle(input.table(declared, options(session)?)?))));
     }
     if may_be_file(name) { file_of_path(session, name).map(Some) } else { Ok(None) }
 }
@@ -255,7 +304,11 @@ impl Table for ShownFunction {
 ///
 /// # Errors
 /// What is wrong with the arguments and the data.
-pub(in crate::query) fn format(session: &Session, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+pub(in crate::query) fn format(
+    session: &Session,
+    arguments: &[Value],
+    planner: &PlannerContext<'_>,
+) -> Result<Arc<dyn TableMetadata>> {
     let (format, structure, data) = match arguments {
         [format, data] => (format, String::new(), data),
         [format, structure, data] => (format, text("format", structure)?, data),
@@ -265,7 +318,13 @@ pub(in crate::query) fn format(session: &Session, arguments: &[Value]) -> Result
     };
     let Value::String(data) = data else { return Err(illegal("format", data)) };
     let data = Data::Bytes(bytes::Bytes::copy_from_slice(data));
-    handle(FileTable::of_data("format", data, &text("format", format)?, &structure, options(session)?)?)
+    handle(FileTable::of_data(
+        "format",
+        data,
+        &text("format", format)?,
+        declared(&structure, planner)?,
+        options(session)?,
+    )?)
 }
 
 fn options(session: &Session) -> Result<FormatOptions> {

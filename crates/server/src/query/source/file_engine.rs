@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use squall_files::{Defaults, FileTable, FileTableOptions, Reach, TargetFile};
+use squall_files::{DeclaredColumns, Defaults, FileTable, FileTableOptions, Reach, TargetFile};
 use squall_formats::FormatOptions;
-use squall_planner::{ColumnDescription, Constraint, PlannerContext, TableMetadata, named_like, plan_defaults};
+use squall_planner::{ColumnDescription, Constraint, PlannerContext, TableMetadata, named_like};
 use squall_storage::{Insertion, ScanRequest, StoredFile, Table, TableHandle, TableScan};
 use squall_types::{Error, ErrorCode, Result};
 
@@ -33,7 +33,7 @@ fn place(server: &Server, table: &StoredFile) -> Result<(FileTableOptions, Reach
     let options = FileTableOptions {
         path,
         format: table.format().to_owned(),
-        structure: String::new(),
+        declared: None,
         compression: table.compression().unwrap_or_default().to_owned(),
     };
     Ok((options, reach))
@@ -76,13 +76,6 @@ pub(in crate::query) fn opened(
 /// What fills in columns that the file may leave out; `None` where the types' defaults do.
 fn defaults(catalog: &QueryCatalog<'_>, file: &StoredFile) -> Result<Option<Arc<dyn Defaults>>> {
     let session = catalog.session();
-    let columns = file.columns();
-    if columns.iter().all(|column| column.default.is_none()) {
-        return Ok(None);
-    }
-    let stored: Vec<usize> = (0..columns.len()).filter(|column| file.stored_columns(&[*column]).is_ok()).collect();
-    let with_default = |at: &usize| columns[stored[*at]].default.is_some();
-    let left_out: Vec<usize> = (0..stored.len()).filter(with_default).collect();
     let planner = PlannerContext {
         catalog,
         settings: &session.settings,
@@ -90,8 +83,7 @@ fn defaults(catalog: &QueryCatalog<'_>, file: &StoredFile) -> Result<Option<Arc<
         parameters: &session.parameters,
         subqueries: &planning::Refuser::default(),
     };
-    let defaults = plan_defaults(columns, &stored, &left_out, &planner)?;
-    Ok(Some(Arc::new(TableDefaults { defaults, schema: file.stored().clone() })))
+    TableDefaults::of(file.columns(), &planner)
 }
 
 /// What takes the rows of an INSERT into a table of this engine.
@@ -102,7 +94,7 @@ pub(in crate::query) fn target(session: &Session, table: &Arc<dyn Table>) -> Res
     let Some(file) = stored(&**table) else { return Ok(None) };
     let (options, reach) = place(&session.server, file)?;
     let formats = FormatOptions::new(session.settings.clone(), &session.server.zone)?;
-    let rows = Arc::new(TargetFile::new(&options, (**file.stored()).clone(), &reach, formats)?);
+    let rows = Arc::new(TargetFile::new(&options, DeclaredColumns::plain(file.stored()), &reach, formats)?);
     let columns = file.columns().to_vec();
     Ok(Some(Arc::new(OpenedFile { stored: table.clone(), rows: Ok(rows), columns, virtual_columns: 0 })))
 }

@@ -7,11 +7,18 @@ use super::input::{Input, shown};
 use super::node::{Node, push_end};
 use crate::calendar::{DATE32_MAX, DATE32_MIN};
 use crate::error::{Error, ErrorCode, Result};
+use crate::text::basic_time::{basic_date_time64, read_basic_date_time};
 use crate::text::bfloat16;
-use crate::text::date_time::{Moment, read_date, read_date_time};
+use crate::text::date_time::{Moment, MomentForm, read_date, read_date_time};
 use crate::text::decimal::{read_any_integer, read_decimal};
 use crate::text::number::{IntegerError, read_float32, read_float64, read_integer};
 use crate::text::time::read_time;
+
+#[cold]
+fn no_moment(text: &[u8]) -> Error {
+    let message = format!("Cannot parse datetime {}: expected YYYY-MM-DD hh:mm:ss or a timestamp", shown(text));
+    Error::new(ErrorCode::CANNOT_PARSE_DATETIME, message)
+}
 
 impl Node {
     pub fn read_whole(&mut self, field: &[u8], scratch: &mut Scratch) -> Result<()> {
@@ -185,13 +192,22 @@ impl Node {
                 values.push(days.clamp(DATE32_MIN, DATE32_MAX));
                 Ok(read + time_after_date(text, read))
             }
-            Self::DateTime(values, zone) => {
-                let (moment, read) = read_date_time(text, zone)?;
+            Self::DateTime(values, MomentForm::Basic, zone) => {
+                let (seconds, read) = read_basic_date_time(text, zone).ok_or_else(|| no_moment(text))?;
+                values.push(seconds);
+                Ok(read)
+            }
+            Self::DateTime(values, form, zone) => {
+                let (moment, read) = read_date_time(text, zone, form.style())?;
                 values.push(moment.seconds.clamp(0, u32::MAX.into()) as u32);
                 Ok(read)
             }
-            Self::DateTime64(values, digits, zone) => {
-                let (moment, read) = read_date_time(text, zone)?;
+            Self::DateTime64(values, digits, MomentForm::Basic, zone) => {
+                values.push(basic_date_time64(text, *digits, zone).ok_or_else(|| no_moment(text))?);
+                Ok(text.len())
+            }
+            Self::DateTime64(values, digits, form, zone) => {
+                let (moment, read) = read_date_time(text, zone, form.style())?;
                 let smallest = i64::from(DATE32_MIN) * crate::calendar::DAY_SECONDS;
                 let largest = (i64::from(DATE32_MAX) + 1) * crate::calendar::DAY_SECONDS - 1;
                 let moment = Moment { seconds: moment.seconds.clamp(smallest, largest), ..moment };

@@ -19,7 +19,7 @@ use crate::column::default_value;
 use crate::data_type::{DataType, EnumValues};
 use crate::error::{Error, ErrorCode, Result};
 use crate::integer::{I256, Integer, U256};
-use crate::text::TextOptions;
+use crate::text::{MomentForm, TextOptions};
 use crate::wrappers::with_validity;
 
 #[derive(Debug)]
@@ -53,8 +53,8 @@ pub(super) enum Node {
     Ipv6(Vec<u8>),
     Date(Vec<u16>),
     Date32(Vec<i32>),
-    DateTime(Vec<u32>, ZoneCursor),
-    DateTime64(Vec<i64>, u8, ZoneCursor),
+    DateTime(Vec<u32>, MomentForm, ZoneCursor),
+    DateTime64(Vec<i64>, u8, MomentForm, ZoneCursor),
     Time(Vec<i32>),
     Time64(Vec<i64>, u8),
     Enum8(Vec<i8>, Names),
@@ -102,7 +102,7 @@ macro_rules! each_flat {
         match $node {
             Node::Bool($values) | Node::UInt8($values) => $body,
             Node::UInt16($values) | Node::Date($values) => $body,
-            Node::UInt32($values) | Node::Ipv4($values) | Node::DateTime($values, _) => $body,
+            Node::UInt32($values) | Node::Ipv4($values) | Node::DateTime($values, ..) => $body,
             Node::UInt64($values) => $body,
             Node::Int8($values) | Node::Enum8($values, _) => $body,
             Node::Int16($values) | Node::Enum16($values, _) => $body,
@@ -157,8 +157,10 @@ impl Node {
             DataType::IPv6 => Self::Ipv6(Vec::new()),
             DataType::Date => Self::Date(Vec::new()),
             DataType::Date32 => Self::Date32(Vec::new()),
-            DataType::DateTime(name) => Self::DateTime(Vec::new(), zone(name)?),
-            DataType::DateTime64(digits, name) => Self::DateTime64(Vec::new(), *digits, zone(name)?),
+            DataType::DateTime(name) => Self::DateTime(Vec::new(), options.moment_form, zone(name)?),
+            DataType::DateTime64(digits, name) => {
+                Self::DateTime64(Vec::new(), *digits, options.moment_form, zone(name)?)
+            }
             DataType::Time => Self::Time(Vec::new()),
             DataType::Time64(digits) => Self::Time64(Vec::new(), *digits),
             DataType::Enum8(values) => Self::Enum8(Vec::new(), Names::new(values)),
@@ -395,7 +397,7 @@ impl Node {
             Self::Nothing(rows) => Arc::new(NullArray::new(std::mem::take(rows))),
             Self::Bool(values) | Self::UInt8(values) => primitive::<UInt8Type>(values),
             Self::UInt16(values) | Self::Date(values) => primitive::<UInt16Type>(values),
-            Self::UInt32(values) | Self::Ipv4(values) | Self::DateTime(values, _) => primitive::<UInt32Type>(values),
+            Self::UInt32(values) | Self::Ipv4(values) | Self::DateTime(values, ..) => primitive::<UInt32Type>(values),
             Self::UInt64(values) => primitive::<UInt64Type>(values),
             Self::Int8(values) | Self::Enum8(values, _) => primitive::<Int8Type>(values),
             Self::Int16(values) | Self::Enum16(values, _) => primitive::<Int16Type>(values),

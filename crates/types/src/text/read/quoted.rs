@@ -132,7 +132,7 @@ impl Node {
                     values.push(days as i32);
                     read
                 }
-                Self::DateTime(values, _) => {
+                Self::DateTime(values, ..) => {
                     let (seconds, read) = read_integer(text, false).unwrap_or((0, 0));
                     values.push(seconds as u32);
                     read
@@ -142,7 +142,7 @@ impl Node {
                     values.push(seconds as i32);
                     read
                 }
-                Self::DateTime64(values, digits, _) | Self::Time64(values, digits) => {
+                Self::DateTime64(values, digits, ..) | Self::Time64(values, digits) => {
                     let (seconds, mut read) = read_integer(text, true).unwrap_or((0, 0));
                     let mut ticks = (seconds as i64).saturating_mul(10i64.pow((*digits).into()));
                     if let Some((fraction, length)) =

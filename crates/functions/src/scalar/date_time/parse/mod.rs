@@ -1,6 +1,5 @@
 //! Times read from text: by a pattern in MySQL's or Joda's letters (`pattern`), or by whatever shape the text has (`best_effort`).
 
-mod best_effort;
 mod pattern;
 
 use std::sync::Arc;
@@ -8,13 +7,13 @@ use std::sync::Arc;
 use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_buffer::NullBuffer;
 use squall_types::calendar::{TimeZone, ZoneCursor};
+use squall_types::text::{BestEffort, ParsedMoment, read_best_effort};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::time::zone_argument;
 use crate::function::BoundFunction;
 use crate::scalar::kernel::nullable_column;
 use crate::scalar::simple::{Call, Strings};
-use best_effort::Style;
 use pattern::{Pattern, Syntax};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
@@ -34,22 +33,6 @@ impl Unreadable {
             name if name.ends_with("OrZero") => Self::Zero,
             _ => Self::Refused,
         }
-    }
-}
-
-/// A time that was read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Parsed {
-    /// Seconds: local ones, or since the epoch where the text says how far from UTC it is.
-    seconds: i64,
-    is_utc: bool,
-    /// Billionths of a second.
-    nanoseconds: i64,
-}
-
-impl Parsed {
-    fn utc(self, zone: &mut ZoneCursor) -> i64 {
-        if self.is_utc { self.seconds } else { zone.to_utc(self.seconds) }
     }
 }
 
@@ -77,7 +60,7 @@ fn bind(
     zone: TimeZone,
     named: Option<Arc<str>>,
     digits: Option<u8>,
-    read: impl Fn(&[u8], &mut ZoneCursor) -> Result<Parsed> + Send + Sync + 'static,
+    read: impl Fn(&[u8], &mut ZoneCursor) -> Result<ParsedMoment> + Send + Sync + 'static,
 ) -> Bound {
     let unreadable_becomes = Unreadable::of_name(call.name);
     let plain = match digits {
@@ -94,7 +77,7 @@ fn bind(
         let per_second = 10_i64.pow(digits.unwrap_or(0).into());
         for row in 0..rows {
             let utc = read(texts.get(row), &mut cursor).and_then(|parsed| {
-                let utc = parsed.utc(&mut cursor);
+                let utc = parsed.moment(&mut cursor).seconds;
                 match digits {
                     None => u32::try_from(utc).map(|utc| (utc, 0)).map_err(|_| {
                         unreadable(format!("Cannot read DateTime in function {name}: it is out of its range"))
@@ -205,9 +188,12 @@ pub(super) fn resolve_best_effort(call: &Call<'_>) -> Bound {
         None => call.session_zone()?,
     };
     let now = call.context.moment.query_start_ns().div_euclid(1_000_000_000);
-    let style = Style { is_american: call.name.contains("US"), has_fractions: is_wide };
+    let style = BestEffort { is_american: call.name.contains("US"), has_fractions: is_wide };
     bind(call, zone, named, digits, move |text, cursor| {
-        let today = cursor.to_local(now);
-        best_effort::parse(text, style, today)
+        let read = read_best_effort(text, style, || cursor.to_local(now))?;
+        match text.get(read.read..) {
+            Some(rest @ [_, ..]) => Err(left_over(text, rest)),
+            _ => Ok(read.parsed),
+        }
     })
 }

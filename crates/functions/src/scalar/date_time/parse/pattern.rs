@@ -1,11 +1,11 @@
 //! Times by a pattern. A pattern is read once into its parts; each part then reads its piece of every text.
 
 use squall_types::calendar::{DAY_SECONDS, days_from_civil, days_of_month, is_leap_year};
+use squall_types::text::{MONTHS, ParsedMoment, WEEKDAYS};
 use squall_types::{Error, ErrorCode, Result};
 
-use super::super::format::{MONTHS, WEEKDAYS};
 use super::super::week::weekday;
-use super::{Parsed, unreadable};
+use super::unreadable;
 
 /// Whose letters a pattern has.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Pattern {
     ///
     /// # Errors
     /// `CANNOT_PARSE_DATETIME`.
-    pub fn parse(&self, text: &[u8], is_wide: bool) -> Result<Parsed> {
+    pub fn parse(&self, text: &[u8], is_wide: bool) -> Result<ParsedMoment> {
         let mut reader = Reader { text, rest: text };
         let mut fields = Fields::default();
         for part in &self.parts {
@@ -524,13 +524,13 @@ impl Fields {
         Ok(i64::from(days_from_civil(year as i32, month as u32, day as u32)))
     }
 
-    fn finish(&self, is_wide: bool) -> Result<Parsed> {
+    fn finish(&self, is_wide: bool) -> Result<ParsedMoment> {
         let hour = match (self.is_half_day, self.is_pm) {
             (true, Some(true)) => self.hour + 12,
             _ => self.hour,
         };
         let local = self.days()? * DAY_SECONDS + hour * 3600 + self.minute * 60 + self.second;
-        let parsed = Parsed {
+        let parsed = ParsedMoment {
             seconds: local - self.offset.unwrap_or(0),
             is_utc: self.offset.is_some(),
             nanoseconds: if is_wide { self.nanoseconds } else { 0 },

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use squall_files::{Account, Reach};
+use squall_files::{Account, DeclaredColumns, Reach};
 use squall_planner::{ColumnDescription, Plan, Program, TableMetadata};
 use squall_storage::{FedScan, ScanRequest, Table, TableScan};
 use squall_types::{Error, ErrorCode, Result, Schema};
@@ -52,17 +52,15 @@ impl ExecutableTable {
             return Err(Error::not_implemented("A program that reads the rows of several queries"));
         }
         squall_formats::check_format(&program.format)?;
-        let schema = squall_formats::parse_structure(&program.structure)?;
-        let column = |(name, of): &(Arc<str>, squall_types::DataType)| ColumnDescription::new(name.clone(), of.clone());
-        let columns = schema.fields.iter().map(column).collect();
+        let declared = DeclaredColumns { columns: program.columns.clone(), defaults: None };
         let script = Script {
             words: program.command.split_ascii_whitespace().map(str::to_owned).collect(),
             format: program.format.clone(),
-            schema: Arc::new(schema),
+            schema: Arc::new(declared.read()),
             settings: RunSettings::new(&program.settings)?,
             input,
         };
-        Ok(Self { session: session.clone(), script: Arc::new(script), columns })
+        Ok(Self { session: session.clone(), script: Arc::new(script), columns: declared.columns })
     }
 }
 
@@ -115,7 +113,9 @@ impl TableMetadata for ExecutableTable {
 impl Table for ExecutableTable {
     fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
         let (session, script) = (self.session.clone(), self.script.clone());
-        let (columns, schema) = (request.columns.clone(), request.schema.clone());
+        let printed = |(name, _): &(Arc<str>, squall_types::DataType)| self.script.schema.position(name);
+        let columns: Vec<usize> = request.schema.fields.iter().filter_map(printed).collect();
+        let schema = request.schema.clone();
         Ok(Arc::new(FedScan::new(move |feed| {
             Account::of_this_thread().on_thread(move || {
                 if let Err(error) = run::run(&session, &script, (&columns, &schema), &feed) {

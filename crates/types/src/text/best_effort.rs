@@ -1,19 +1,70 @@
 //! Times of any usual shape: ISO 8601, RFC 1123, dates with names of months, timestamps, American dates. A text is read number by number
 //! and word by word; what a number is follows from its length, from what stands behind it and from what is known already.
 
-use squall_types::calendar::{DAY_SECONDS, civil_from_days, days_from_civil, days_of_month};
-use squall_types::{Error, Result};
+use super::date_time::Moment;
+use crate::calendar::{DAY_SECONDS, ZoneCursor, civil_from_days, days_from_civil, days_of_month};
+use crate::error::{Error, ErrorCode, Result};
 
-use super::super::format::{MONTHS, WEEKDAYS};
-use super::{Parsed, left_over, unreadable};
-
-/// What a function expects.
-#[derive(Clone, Copy)]
-pub(super) struct Style {
+/// What whoever reads expects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BestEffort {
     /// The month is before the day in dates of numbers.
     pub is_american: bool,
     /// Fractions of seconds count.
     pub has_fractions: bool,
+}
+
+/// A time that was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ParsedMoment {
+    /// Seconds: local ones, or since the epoch where the text says how far from UTC it is.
+    pub seconds: i64,
+    /// Whether they are those since the epoch.
+    pub is_utc: bool,
+    /// Billionths of a second.
+    pub nanoseconds: i64,
+}
+
+impl ParsedMoment {
+    /// The moment, where local seconds are those of this zone.
+    pub fn moment(self, zone: &mut ZoneCursor) -> Moment {
+        let seconds = if self.is_utc { self.seconds } else { zone.to_utc(self.seconds) };
+        Moment { seconds, nanoseconds: self.nanoseconds as u32 }
+    }
+}
+
+/// A time at the front of a text.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadMoment {
+    /// The time.
+    pub parsed: ParsedMoment,
+    /// The bytes read.
+    pub read: usize,
+    /// Whether nobody could take the text for something else: its year, month and day are all there, and `-`, `/` or `:` are between them
+    /// where they are numbers. ClickHouse's "strict" best effort.
+    pub is_certain: bool,
+}
+
+/// The months.
+pub const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+/// The days of a week.
+pub const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+fn unreadable(message: String) -> Error {
+    Error::new(ErrorCode::CANNOT_PARSE_DATETIME, message)
 }
 
 #[derive(Default)]
@@ -30,6 +81,8 @@ struct Fields {
     offset: Option<i64>,
     /// A comma between what says the date and what says the time: both must be whole then.
     has_comma: bool,
+    /// The date was written as other things are, too: `20240102`, `1.2.2024`, `2024-Jan-02`.
+    is_doubtful: bool,
 }
 
 /// How it goes on behind a part of a text.
@@ -42,7 +95,7 @@ enum Next {
     /// It does not: what is left belongs to no time.
     Nothing,
     /// The part was a timestamp, and all that there is.
-    Timestamp(Parsed),
+    Timestamp(ParsedMoment),
 }
 
 struct Reader<'a> {
@@ -51,23 +104,9 @@ struct Reader<'a> {
 }
 
 /// Zones by name with hours from UTC.
-const ZONES: [(&str, i64); 13] = [
-    ("UTC", 0),
-    ("GMT", 0),
-    ("MSK", 3),
-    ("MSD", 4),
-    ("EST", -5),
-    ("EDT", -4),
-    ("CST", -6),
-    ("CDT", -5),
-    ("MST", -7),
-    ("MDT", -6),
-    ("PST", -8),
-    ("PDT", -7),
-    ("Z", 0),
-];
+const ZONES: [(&str, i64); 5] = [("UTC", 0), ("GMT", 0), ("MSK", 3), ("MSD", 4), ("Z", 0)];
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn failed(&self, what: &str) -> Error {
         unreadable(format!("Cannot read DateTime: {what}: cannot parse '{}'", String::from_utf8_lossy(self.text)))
     }
@@ -87,7 +126,7 @@ impl Reader<'_> {
     }
 
     /// The digits at the front, 20 at most.
-    fn digits(&mut self) -> &[u8] {
+    fn digits(&mut self) -> &'a [u8] {
         let count = self.rest.iter().take(20).take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.rest.split_at(count);
         self.rest = rest;
@@ -114,8 +153,11 @@ fn number(digits: &[u8]) -> i64 {
     digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))
 }
 
-/// Reads a text; `today` is the local time now, whose year stands in where a date has none.
-pub(super) fn parse(text: &[u8], style: Style, today: i64) -> Result<Parsed> {
+/// Reads a time from the front of a text; `today` tells the local time now, whose year stands in where a date has none.
+///
+/// # Errors
+/// `CANNOT_PARSE_DATETIME`.
+pub fn read_best_effort(text: &[u8], style: BestEffort, today: impl FnOnce() -> i64) -> Result<ReadMoment> {
     let mut reader = Reader { text, rest: text };
     let mut fields = Fields::default();
     let mut may_be_comma = true;
@@ -133,45 +175,57 @@ pub(super) fn parse(text: &[u8], style: Style, today: i64) -> Result<Parsed> {
         match next {
             Next::Part => may_be_comma = true,
             Next::PartWithoutComma => may_be_comma = false,
-            Next::Nothing => break finish(&reader, fields, style, today)?,
-            Next::Timestamp(parsed) => break parsed,
+            Next::Nothing => break finish(&reader, &fields, style, today)?,
+            Next::Timestamp(parsed) => {
+                fields.is_doubtful = true;
+                break parsed;
+            }
         }
     };
-    if reader.rest.is_empty() { Ok(parsed) } else { Err(left_over(text, reader.rest)) }
+    let is_whole = fields.year != 0 && fields.month != 0 && fields.day != 0;
+    let read = text.len() - reader.rest.len();
+    Ok(ReadMoment { parsed, read, is_certain: is_whole && !fields.is_doubtful })
 }
 
 /// A number, and what belongs to it.
-fn read_number(reader: &mut Reader<'_>, fields: &mut Fields, style: Style) -> Result<Next> {
-    let digits = reader.digits().to_vec();
+fn read_number(reader: &mut Reader<'_>, fields: &mut Fields, style: BestEffort) -> Result<Next> {
+    let digits = reader.digits();
     let part = |from: usize, to: usize| number(digits.get(from..to).unwrap_or_default());
     let is_new = fields.year == 0 && !fields.has_time;
     match digits.len() {
         9 | 10 if is_new => {
             let nanoseconds = if reader.eat(b'.') { reader.fraction() } else { 0 };
             let nanoseconds = if style.has_fractions { nanoseconds } else { 0 };
-            return Ok(Next::Timestamp(Parsed { seconds: number(&digits), is_utc: true, nanoseconds }));
+            return Ok(Next::Timestamp(ParsedMoment { seconds: number(digits), is_utc: true, nanoseconds }));
         }
         13 if is_new => {
             let nanoseconds = if style.has_fractions { part(10, 13) * 1_000_000 } else { 0 };
-            return Ok(Next::Timestamp(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds }));
+            return Ok(Next::Timestamp(ParsedMoment { seconds: part(0, 10), is_utc: true, nanoseconds }));
         }
         16 if is_new && style.has_fractions => {
-            return Ok(Next::Timestamp(Parsed {
+            return Ok(Next::Timestamp(ParsedMoment {
                 seconds: part(0, 10),
                 is_utc: true,
                 nanoseconds: part(10, 16) * 1_000,
             }));
         }
         19 if is_new && style.has_fractions => {
-            return Ok(Next::Timestamp(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds: part(10, 19) }));
+            return Ok(Next::Timestamp(ParsedMoment { seconds: part(0, 10), is_utc: true, nanoseconds: part(10, 19) }));
         }
         14 if is_new => {
+            fields.is_doubtful = true;
             (fields.year, fields.month, fields.day) = (part(0, 4), part(4, 6), part(6, 8));
             (fields.hour, fields.minute, fields.second) = (part(8, 10), part(10, 12), part(12, 14));
             fields.has_time = true;
         }
-        8 if fields.year == 0 => (fields.year, fields.month, fields.day) = (part(0, 4), part(4, 6), part(6, 8)),
-        6 if fields.year == 0 && fields.month == 0 => (fields.year, fields.month) = (part(0, 4), part(4, 6)),
+        8 if fields.year == 0 => {
+            fields.is_doubtful = true;
+            (fields.year, fields.month, fields.day) = (part(0, 4), part(4, 6), part(6, 8));
+        }
+        6 if fields.year == 0 && fields.month == 0 => {
+            fields.is_doubtful = true;
+            (fields.year, fields.month) = (part(0, 4), part(4, 6));
+        }
         6 if !fields.has_time => {
             (fields.hour, fields.minute, fields.second) = (part(0, 2), part(2, 4), part(4, 6));
             fields.has_time = true;
@@ -182,7 +236,7 @@ fn read_number(reader: &mut Reader<'_>, fields: &mut Fields, style: Style) -> Re
                 return Ok(Next::PartWithoutComma);
             }
         }
-        1 | 2 => read_short(reader, fields, number(&digits), style)?,
+        1 | 2 => read_short(reader, fields, number(digits), style)?,
         _ => return Err(reader.failed("unexpected number of decimal digits")),
     }
     Ok(Next::Part)
@@ -194,9 +248,11 @@ fn read_after_year(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<bool>
         return Ok(false);
     };
     reader.skip(1);
+    fields.is_doubtful |= delimiter == b'.';
     match reader.short()? {
         Some(month) => fields.month = month,
         None if delimiter == b'-' => {
+            fields.is_doubtful = true;
             fields.month = name(reader, &MONTHS).ok_or_else(|| reader.failed("a month is expected"))?
         }
         None => return Err(reader.failed("a month is expected")),
@@ -208,7 +264,7 @@ fn read_after_year(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<bool>
 }
 
 /// A number of one or two digits: of a time, of a date, or a day of the month.
-fn read_short(reader: &mut Reader<'_>, fields: &mut Fields, value: i64, style: Style) -> Result<()> {
+fn read_short(reader: &mut Reader<'_>, fields: &mut Fields, value: i64, style: BestEffort) -> Result<()> {
     match reader.peek() {
         Some(b':') if !fields.has_time => {
             reader.skip(1);
@@ -221,6 +277,7 @@ fn read_short(reader: &mut Reader<'_>, fields: &mut Fields, value: i64, style: S
         }
         Some(delimiter @ (b'/' | b'.' | b'-')) if fields.day == 0 => {
             reader.skip(1);
+            fields.is_doubtful |= delimiter == b'.';
             match reader.short()? {
                 Some(second) if style.is_american => (fields.month, fields.day) = (value, second),
                 Some(second) => (fields.day, fields.month) = (value, second),
@@ -342,7 +399,12 @@ fn read_word(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
     Err(reader.failed("unexpected word"))
 }
 
-fn finish(reader: &Reader<'_>, mut fields: Fields, style: Style, today: i64) -> Result<Parsed> {
+fn finish(
+    reader: &Reader<'_>,
+    fields: &Fields,
+    style: BestEffort,
+    today: impl FnOnce() -> i64,
+) -> Result<ParsedMoment> {
     if fields.has_comma && !(fields.has_time && fields.year != 0 && fields.month != 0 && fields.day != 0) {
         return Err(reader.failed("unexpected word after Date"));
     }
@@ -350,27 +412,28 @@ fn finish(reader: &Reader<'_>, mut fields: Fields, style: Style, today: i64) -> 
         return Err(reader.failed("neither Date nor Time was parsed successfully"));
     }
     let (month, day) = (fields.month.max(1), fields.day.max(1));
-    if fields.year == 0 {
+    let (mut year, mut hour) = (fields.year, fields.hour);
+    if year == 0 {
         // Without a year it is the latest such date that is not in the future.
-        let (year, this_month, this_day) = civil_from_days(today.div_euclid(DAY_SECONDS) as i32);
-        fields.year = i64::from(year);
+        let (this_year, this_month, this_day) = civil_from_days(today().div_euclid(DAY_SECONDS) as i32);
+        year = i64::from(this_year);
         // A time alone is one of the first day of this year.
         if (fields.month, fields.day) != (0, 0) && (month, day) > (i64::from(this_month), i64::from(this_day)) {
-            fields.year -= 1;
+            year -= 1;
         }
     }
-    if month > 12 || day > i64::from(days_of_month(fields.year as i32, month as u32)) {
-        return Err(reader.failed(&format!("unexpected date: {}-{month}-{day}", fields.year)));
+    if month > 12 || day > i64::from(days_of_month(year as i32, month as u32)) {
+        return Err(reader.failed(&format!("unexpected date: {year}-{month}-{day}")));
     }
     match fields.is_pm {
-        Some(true) if fields.hour < 12 => fields.hour += 12,
-        Some(false) if fields.hour == 12 => fields.hour = 0,
+        Some(true) if hour < 12 => hour += 12,
+        Some(false) if hour == 12 => hour = 0,
         _ => {}
     }
     // What is past a day's end is the next day's, as in ClickHouse.
-    let days = i64::from(days_from_civil(fields.year as i32, month as u32, day as u32));
-    let local = days * DAY_SECONDS + fields.hour * 3600 + fields.minute * 60 + fields.second;
-    Ok(Parsed {
+    let days = i64::from(days_from_civil(year as i32, month as u32, day as u32));
+    let local = days * DAY_SECONDS + hour * 3600 + fields.minute * 60 + fields.second;
+    Ok(ParsedMoment {
         seconds: local - fields.offset.unwrap_or(0),
         is_utc: fields.offset.is_some(),
         nanoseconds: if style.has_fractions { fields.nanoseconds } else { 0 },

@@ -1,0 +1,20 @@
+-- DateTime and DateTime64 from text: in formats, in casts, in functions.
+SELECT * FROM format(TSV, 'a DateTime(\'UTC\'), b DateTime64(3, \'UTC\')', '04/05/2022 01:02:03\t04/05/2022 01:02:03.5');
+SELECT * FROM format(TSV, 'a DateTime(\'UTC\'), b DateTime64(3, \'UTC\')', '04/05/2022 01:02:03\t04/05/2022 01:02:03.5') SETTINGS date_time_input_format = 'best_effort_us';
+SELECT * FROM format(TSV, 'a DateTime(\'UTC\'), b DateTime64(3, \'UTC\')', '2022-04-05 01:02:03\t2022-04-05 01:02:03.5') SETTINGS date_time_input_format = 'basic';
+SELECT * FROM format(TSV, 'a DateTime(\'UTC\')', '1649120523') SETTINGS date_time_input_format = 'basic';
+SELECT * FROM format(CSV, 'a Nullable(DateTime(\'UTC\'))', '"04/05/2022 01:02:03"') SETTINGS date_time_input_format = 'best_effort_us';
+SELECT * FROM format(JSONEachRow, 'a Array(DateTime(\'UTC\'))', '{"a":["04/05/2022 01:02:03"]}') SETTINGS date_time_input_format = 'best_effort_us';
+SELECT * FROM format(Values, 'a DateTime(\'UTC\')', '(\'04/05/2022 01:02:03\')') SETTINGS date_time_input_format = 'best_effort_us';
+SELECT CAST('04/05/2022 01:02:03' AS DateTime('UTC')) SETTINGS cast_string_to_date_time_mode = 'best_effort_us';
+SELECT CAST('04/05/2022 01:02:03' AS DateTime('UTC')), toDateTime('04/05/2022 01:02:03', 'UTC') SETTINGS date_time_input_format = 'best_effort_us';
+SELECT CAST('2022-04-05T01:02:03Z' AS DateTime('UTC')) SETTINGS cast_string_to_date_time_mode = 'basic';
+SELECT CAST('2022-04-05 01:02:03' AS DateTime('UTC')) SETTINGS cast_string_to_date_time_mode = 'basic';
+SELECT toDateTime('2024-01-02 03:04:05 ', 'UTC'), toDateTime('2024-01-02 03', 'UTC'), toDateTime('02/13/2024', 'UTC'), toDateTime('02/01/2024 3:04 PM', 'UTC'), toDateTime('2024 Jan 5', 'UTC');
+SELECT toDateTime('2024-01-02 03:04:05 MSK', 'UTC'), toDateTime('2024-01-02T03:04:05.123+02', 'UTC'), toDateTime('2024-01-02 25:61:61', 'UTC');
+SELECT toDateTime('1577934245678901', 'UTC'), toDateTime64('1577934245678901', 6, 'UTC'), toDateTime64('1577934245678901234', 9, 'UTC');
+SELECT toDateTime('2024-01-02 03:04:05 CDT', 'UTC');
+SELECT parseDateTimeBestEffort('2024-01-02 03:04:05 EST', 'UTC');
+SELECT toDateTime('12345', 'UTC');
+SELECT toDateTime('2024-13-40 30:70:80', 'UTC');
+SELECT parseDateTimeBestEffort('202401020304', 'UTC');
