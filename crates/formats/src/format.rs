@@ -21,6 +21,7 @@ use crate::display::tabular::Header;
 use crate::display::vertical::VerticalOutput;
 use crate::display::xml::XmlOutput;
 use crate::input::{InputFormat, RowInput, RowReader};
+use crate::json::column_reader::{self, JsonColumnsInput};
 use crate::json::columns::{Around, JsonColumnsOutput, JsonObjectEachRowOutput};
 use crate::json::output::{JsonEachRowOutput, JsonOutput, Shape};
 use crate::json::progress::JsonProgressOutput;
@@ -158,10 +159,10 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("JSON", json(Objects, false), true, true),
         ("JSONAsObject", Format::JsonWhole { is_object: true }, true, false),
         ("JSONAsString", Format::JsonWhole { is_object: false }, true, false),
-        ("JSONColumns", Format::JsonColumns(Around::Names), false, true),
-        ("JSONColumnsWithMetadata", Format::JsonColumns(Around::Document), false, true),
+        ("JSONColumns", Format::JsonColumns(Around::Names), true, true),
+        ("JSONColumnsWithMetadata", Format::JsonColumns(Around::Document), true, true),
         ("JSONCompact", json(Arrays, false), true, true),
-        ("JSONCompactColumns", Format::JsonColumns(Around::Nothing), false, true),
+        ("JSONCompactColumns", Format::JsonColumns(Around::Nothing), true, true),
         ("JSONCompactEachRow", each_row(Arrays, false, Absent), true, true),
         ("JSONCompactEachRowWithNames", each_row(Arrays, false, Names), true, true),
         ("JSONCompactEachRowWithNamesAndTypes", each_row(Arrays, false, NamesAndTypes), true, true),
@@ -351,6 +352,7 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
             rows(JsonReader::new(Frame::Rows, shape, is_strings, header, options), schema, options)
         }
         Format::Native => Ok(Box::new(NativeInput::new(schema, options))),
+        Format::JsonColumns(around) => Ok(Box::new(JsonColumnsInput::new(around, schema, options))),
         Format::RowBinary { header, has_defaults } => rows(RowBinaryReader::new(header, has_defaults), schema, options),
         Format::Custom { header, ignores_spaces } => {
             rows(TemplateReader::custom(header, ignores_spaces, options)?, schema, options)
@@ -394,7 +396,6 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         | Format::Markdown
         | Format::Xml
         | Format::JsonProgress { .. }
-        | Format::JsonColumns(_)
         | Format::OdbcDriver
         | Format::PrettyJson
         | Format::SqlInsert
@@ -518,6 +519,7 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
             of_rows(&mut rows, input, options)
         }
         Format::Native => first_schema(input, options),
+        Format::JsonColumns(around) => column_reader::infer(around, input, options),
         Format::RowBinary { header: Header::NamesAndTypes, .. } => {
             let columns = Feed::new(input, options.pending_bytes_max).read(read_header);
             columns.and_then(|columns| finished(columns, options))
@@ -554,7 +556,6 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
         | Format::Markdown
         | Format::Xml
         | Format::JsonProgress { .. }
-        | Format::JsonColumns(_)
         | Format::Template { .. }
         | Format::Form
         | Format::MsgPack

@@ -1,5 +1,6 @@
 //! The JSON formats.
 
+pub(super) mod column_reader;
 pub(super) mod columns;
 pub(super) mod output;
 pub(super) mod progress;

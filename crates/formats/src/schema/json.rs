@@ -137,6 +137,16 @@ impl<'a> JsonValues<'a> {
     }
 }
 
+/// What the values of a column in one array are together; `None` where no type holds them.
+///
+/// # Errors
+/// Where it is no array.
+pub(crate) fn guesses_of_array(text: &[u8], options: &GuessOptions) -> Result<Option<Guess>> {
+    let unknown = Guess::from(Kind::Unknown);
+    let items = JsonValues::new(options, text).array()?;
+    Ok(items.into_iter().try_fold(unknown, |all, next| all.join(next, Mixing::Json)))
+}
+
 /// An array of items of one type. Where there is no such type it is one of dynamic values, or a tuple.
 fn array_of(items: Vec<Guess>, is_dynamic: bool) -> Guess {
     let mixing = if is_dynamic { Mixing::JsonItems } else { Mixing::Json };

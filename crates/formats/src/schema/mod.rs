@@ -13,6 +13,7 @@ use std::sync::Arc;
 use squall_types::{DataType, Error, ErrorCode, Result, Schema, checkpoint, grow};
 
 pub(crate) use guess::{Guess, Nullability};
+pub(crate) use json::guesses_of_array;
 pub(crate) use rows::{Cell, FieldRows, Fields, GuessRows, JsonRows, TskvRows, ValuesRows};
 pub(crate) use ruled::{CustomRows, RegexpRows};
 pub(crate) use text::GuessOptions;

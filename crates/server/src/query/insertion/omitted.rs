@@ -64,7 +64,7 @@ impl TableDefaults {
         let stored: Vec<usize> = (0..columns.len()).filter(|at| columns[*at].is_stored()).collect();
         let with_default = |at: &usize| columns[stored[*at]].default.is_some();
         let left_out: Vec<usize> = (0..stored.len()).filter(with_default).collect();
-        if left_out.is_empty() || !planner.settings.input_format_defaults_for_omitted_fields {
+        if left_out.is_empty() {
             return Ok(None);
         }
         let defaults = plan_defaults(columns, &stored, &left_out, planner)?;

@@ -56,7 +56,8 @@ fn declared(structure: &str, planner: &PlannerContext<'_>) -> Result<Option<Decl
         return Ok(None);
     }
     let columns = plan_structure(structure, planner)?;
-    let defaults = TableDefaults::of(&columns, planner)?;
+    let fills = planner.settings.input_format_defaults_for_omitted_fields;
+    let defaults = if fills { TableDefaults::of(&columns, planner)? } else { None };
     Ok(Some(DeclaredColumns { columns, defaults }))
 }
 

@@ -1,0 +1,20 @@
+-- Formats of whole columns in JSON.
+select * from format(JSONColumns, '{"a":[1,2],"b":["x","y"]}');
+desc format(JSONColumns, '{"a":[1,2],"b":["x","y"], "c":[[1],null], "d":[null,null]}');
+select * from format(JSONColumns, 'a UInt8, c String DEFAULT concat(\'d\', toString(a))', '{"a":[1,2],"b":["x","y"]}');
+select * from format(JSONColumns, 'a UInt8, b String DEFAULT concat(\'d\', toString(a))', '{"a":[1,2],"b":[null,"y"]}');
+select * from format(JSONColumns, '{"a":[1,2],"b":["x"]}');
+select * from format(JSONColumns, '{"a":[1,2]}{"a":[3]}');
+select * from format(JSONColumns, '{"a":[1,2]}\n{"a":[3]}');
+select * from format(JSONCompactColumns, '[[1,2],["x","y"]]');
+desc format(JSONCompactColumns, '[[1,2],["x","y"]]');
+select * from format(JSONCompactColumns, 'x UInt8, y String', '[[1,2],["x","y"]]');
+select * from format(JSONCompactColumns, 'x UInt8, y String', '[[1,2]]');
+select * from format(JSONCompactColumns, 'x UInt8', '[[1,2],["x","y"]]');
+select * from format(JSONColumnsWithMetadata, '{"meta":[{"name":"a","type":"UInt8"},{"name":"b","type":"String"}],"data":{"a":[1,2],"b":["x","y"]},"rows":2}');
+desc format(JSONColumnsWithMetadata, '{"meta":[{"name":"a","type":"UInt8"},{"name":"b","type":"String"}],"data":{"a":[1,2],"b":["x","y"]},"rows":2}');
+select * from format(JSONColumns, 'a UInt8', '{"a":[1,2],"b":["x","y"]}') settings input_format_skip_unknown_fields=0;
+select * from format(JSONColumns, 'a UInt8', '{}');
+select * from format(JSONColumns, 'a UInt8', '{"a":[]}');
+desc format(JSONColumns, '{"a":[1,"x",true]}');
+desc format(JSONColumns, '{"a":[1,[1]]}');
