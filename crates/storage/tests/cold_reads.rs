@@ -125,7 +125,8 @@ fn rows_are_tested_before_all_of_their_columns_are_read() {
         "endsWith",
         vec![column("text"), Expression::Constant { value: "many".into(), data_type: DataType::String }],
     );
-    let ranges: [(Expression, fn(u64) -> bool); 4] = [
+    type Matches = fn(u64) -> bool;
+    let conditions: [(Expression, Matches); 4] = [
         (is("small", 77), |id| id % 1000 == 577),
         (call("and", vec![ends.clone(), is("few", 3), is("small", 77)]), |id| id % 1000 == 577 && id % 7 == 3),
         (is("few", 3), |id| id % 7 == 3),
@@ -133,7 +134,7 @@ fn rows_are_tested_before_all_of_their_columns_are_read() {
             id % 7 == 3 && id < 5000
         }),
     ];
-    for (predicate, matches) in ranges {
+    for (predicate, matches) in conditions {
         let expected: Vec<Vec<Value>> = (0..ROWS).filter(|id| matches(*id)).map(row).collect();
         let scan = table.scan(&request(&*table, &names(), Some(predicate))).unwrap();
         let (mut found, mut handed_out) = (Vec::new(), 0);
@@ -158,9 +159,7 @@ fn columns_of_rows_that_nobody_wants_are_not_fetched() {
     let directory = tempfile::tempdir().unwrap();
     let (databases, table_before) = table(directory.path(), 100_000);
     drop((databases, table_before));
-    let files = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let folder = files(&directory.path().join("data")).next().unwrap();
-    let part = files(&folder).find(|path| path.extension().is_some_and(|extension| extension == "parquet")).unwrap();
+    let part = common::part_file(directory.path());
     let mut bytes = std::fs::read(&part).unwrap();
     let reader = SerializedFileReader::new(File::open(&part).unwrap()).unwrap();
     for group in reader.metadata().row_groups() {

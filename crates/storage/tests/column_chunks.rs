@@ -74,10 +74,7 @@ fn values_come_back_and_bounds_are_true() {
 
 /// The encodings of a column in the first row group of a table's only part.
 fn encodings(data: &Path, column: &str) -> Vec<Encoding> {
-    let files = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let parts = files(&data.join("data")).flat_map(|table| files(&table).collect::<Vec<_>>());
-    let part = parts.filter(|path| path.extension().is_some_and(|extension| extension == "parquet")).next().unwrap();
-    let reader = SerializedFileReader::new(File::open(part).unwrap()).unwrap();
+    let reader = SerializedFileReader::new(File::open(common::part_file(data)).unwrap()).unwrap();
     let group = reader.metadata().row_group(0);
     let chunk = group.columns().iter().find(|chunk| chunk.column_path().string() == column).unwrap();
     chunk.encodings().collect()

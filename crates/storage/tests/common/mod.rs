@@ -2,6 +2,7 @@
 #![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
@@ -143,6 +144,14 @@ pub fn read_scan(scan: &dyn TableScan, mut each: impl FnMut(Block)) -> Result<()
             Claim::Finished => return Ok(()),
         }
     }
+}
+
+/// The file of the only part below a folder of data.
+pub fn part_file(data: &Path) -> PathBuf {
+    let entries = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries(&data.join("data")).flat_map(|table| entries(&table).collect::<Vec<_>>());
+    let mut parts = files.filter(|path| path.extension().is_some_and(|extension| extension == "parquet"));
+    parts.next().expect("a part")
 }
 
 pub fn count(databases: &Databases, database: &str, table: &str) -> u64 {

@@ -162,7 +162,7 @@ mod tests {
         // Row 60 of these ranges is row 1000, row 70 is row 1020.
         let ranges = [500..560, 1000..1010, 1020..1100];
         assert_eq!(within(&ranges, &found), [500..504, 540..542 + GAP_ROWS, 1040..1041]);
-        assert_eq!(within(&ranges, &[50..80]), [550..560, 1000..1010, 1020..1030]);
+        assert_eq!(within(&ranges, &[50..80, 90..91]), [550..560, 1000..1010, 1020..1030, 1040..1041]);
         assert!(within(&ranges, &[]).is_empty());
     }
 
