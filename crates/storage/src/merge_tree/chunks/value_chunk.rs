@@ -208,7 +208,8 @@ async fn append_numbers(
     Ok(Some(extremes))
 }
 
-/// A page with the first bytes of all its numbers before their second ones and so on; empty where its values are no numbers.
+/// A page with the first bytes of all its floats before their second ones and so on; empty where its values are no floats. DuckDB 2.0 reads
+/// integers only as they are.
 fn split_bytes(page: &[u8], levels: usize, physical: PhysicalType, split: &mut Vec<u8>) {
     macro_rules! split {
         ($number:ty, $numbers:expr) => {
@@ -222,8 +223,8 @@ fn split_bytes(page: &[u8], levels: usize, physical: PhysicalType, split: &mut V
     let (levels, numbers) = page.split_at(levels.min(page.len()));
     split.extend_from_slice(levels);
     match physical {
-        PhysicalType::INT32 | PhysicalType::FLOAT => split!(u32, numbers),
-        PhysicalType::INT64 | PhysicalType::DOUBLE => split!(u64, numbers),
+        PhysicalType::FLOAT => split!(u32, numbers),
+        PhysicalType::DOUBLE => split!(u64, numbers),
         _ => split.clear(),
     }
 }
