@@ -66,7 +66,7 @@ pub use plan::{
 };
 pub use projection::{Projected, Projection, ProjectionAggregate, plan_projection};
 pub use projection_choice::{may_read_projections, use_projections};
-pub use rules::{RuntimeFilter, conjuncts};
+pub use rules::{RuntimeFilter, call, conjuncts};
 pub use skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
 pub use structure::plan_structure;
 pub use ttl::{TableTtl, Ttl, TtlAction, TtlGroups};

@@ -1,4 +1,5 @@
-//! The values of a key's expressions over a block. Queries' expressions are the engine's work.
+//! The values of expressions over a block: those of keys, and conditions that a scan from the disk tests early. All other expressions of
+//! queries are the engine's work.
 
 use squall_planner::Expression;
 use squall_types::{Block, Column, Error, Result};
@@ -12,7 +13,7 @@ pub(crate) fn evaluate(expression: &Expression, block: &Block, positions: &[Opti
             .flatten()
             .and_then(|at| block.columns().get(at))
             .cloned()
-            .ok_or_else(|| Error::logical("a key over a column that is not stored")),
+            .ok_or_else(|| Error::logical("an expression over a column that is not there")),
         Expression::Constant { value, data_type } => Column::constant(data_type.clone(), value, block.rows()),
         Expression::Function { function, arguments, .. } => {
             let arguments =

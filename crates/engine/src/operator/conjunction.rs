@@ -222,20 +222,14 @@ fn spread(mask: &BooleanBuffer, among: &BooleanBuffer) -> BooleanBuffer {
 mod tests {
     use std::sync::Arc;
 
-    use squall_functions::{Argument, FunctionContext, resolve_scalar};
+    use squall_functions::FunctionContext;
     use squall_types::{DataType, Schema, Value};
 
     use super::*;
     use crate::test_columns::column;
 
     fn call(name: &str, arguments: Vec<Expression>) -> Expression {
-        let of = |argument: &Expression| Argument {
-            data_type: argument.data_type().clone(),
-            constant: argument.constant().cloned(),
-        };
-        let context = FunctionContext::outside_queries("UTC");
-        let function = resolve_scalar(name, &arguments.iter().map(of).collect::<Vec<_>>(), &context).unwrap();
-        Expression::Function { name: name.into(), function, arguments }
+        squall_planner::call(name, arguments, &FunctionContext::outside_queries("UTC")).unwrap()
     }
 
     /// Whether column `at`, of numbers, leaves `rest` when divided by `by`.

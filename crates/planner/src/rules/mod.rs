@@ -179,7 +179,7 @@ fn is_trivial(plan: &Plan) -> bool {
 ///
 /// # Errors
 /// Where the function does not take these arguments.
-pub(crate) fn call(name: &str, arguments: Vec<Expression>, functions: &FunctionContext) -> Result<Expression> {
+pub fn call(name: &str, arguments: Vec<Expression>, functions: &FunctionContext) -> Result<Expression> {
     let described: Vec<Argument> = arguments
         .iter()
         .map(|argument| Argument { data_type: argument.data_type().clone(), constant: argument.constant().cloned() })

@@ -85,10 +85,10 @@ fn work(allocator: &'static dyn Reclaim, statm: &File) {
             thread::park();
         }
         let step = FREED_BYTES.load(Ordering::Relaxed) / STEP_BYTES;
-        kept.is_any |= step != step_before;
+        let has_freed = mem::replace(&mut step_before, step) != step;
+        kept.is_any |= has_freed;
         let looked_at = Instant::now();
-        // What is allocated may take from what may be kept.
-        let is_quiet = mem::replace(&mut step_before, step) == step && looked_at - began >= KEPT_FOR;
+        let is_quiet = !has_freed && looked_at - began >= KEPT_FOR;
         if kept.must_go(excess_bytes(statm), kept_bytes_max(), is_quiet) {
             allocator.reclaim();
             kept.went(excess_bytes(statm), is_quiet);

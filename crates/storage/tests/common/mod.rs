@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-use squall_functions::{Argument, FunctionContext, resolve_scalar};
+use squall_functions::FunctionContext;
 use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition};
 use squall_runtime::block_on;
 use squall_storage::{Claim, Databases, PartMerge, PartWork, RowNumbers, ScanRequest, Table, TableScan};
@@ -45,13 +45,7 @@ pub fn key(columns: &[ColumnDescription], name: &str) -> KeyExpression {
 
 /// A function of arguments.
 pub fn call(name: &str, arguments: Vec<Expression>) -> Expression {
-    let of = |argument: &Expression| Argument {
-        data_type: argument.data_type().clone(),
-        constant: argument.constant().cloned(),
-    };
-    let context = FunctionContext::outside_queries("UTC");
-    let function = resolve_scalar(name, &arguments.iter().map(of).collect::<Vec<_>>(), &context).unwrap();
-    Expression::Function { name: name.into(), function, arguments }
+    squall_planner::call(name, arguments, &FunctionContext::outside_queries("UTC")).unwrap()
 }
 
 /// A number in a condition.

@@ -69,19 +69,13 @@ pub(super) fn steps(predicate: &Expression, bytes: &[u64]) -> Option<Vec<Step>> 
 
 #[cfg(test)]
 mod tests {
-    use squall_functions::{Argument, FunctionContext, resolve_scalar};
+    use squall_functions::FunctionContext;
     use squall_types::{DataType, Value};
 
     use super::*;
 
     fn call(name: &str, arguments: Vec<Expression>) -> Expression {
-        let of = |argument: &Expression| Argument {
-            data_type: argument.data_type().clone(),
-            constant: argument.constant().cloned(),
-        };
-        let context = FunctionContext::outside_queries("UTC");
-        let function = resolve_scalar(name, &arguments.iter().map(of).collect::<Vec<_>>(), &context).unwrap();
-        Expression::Function { name: name.into(), function, arguments }
+        squall_planner::call(name, arguments, &FunctionContext::outside_queries("UTC")).unwrap()
     }
 
     fn column(at: usize) -> Expression {
