@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // An example's queries are good.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/integration/support/mod.rs"]
 mod support;
 
 use std::time::Instant;

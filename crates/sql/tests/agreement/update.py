@@ -1,4 +1,4 @@
-"""Writes the expected texts of `tests/corpus.rs`: runs every statement of the corpus through ClickHouse (chdb) and through
+"""Writes the expected texts of `tests/integration/corpus.rs`: runs every statement of the corpus through ClickHouse (chdb) and through
 `examples/format`, and keeps those on which both agree. Run after `cargo build --example format`:
     python update.py path/to/target/debug/examples/format
 Prints how many agree, and with -v the differences."""

@@ -1,0 +1,9 @@
+//! The tests of the crate's interface, as one program: every further program would link the crate and all below it once more.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a failure here is a failing test")]
+
+mod corpus;
+mod errors;
+mod generated;
+mod limits;
+mod mutation;

@@ -1,0 +1,12 @@
+//! The tests of the crate's interface, as one program: every further program would link the crate and all below it once more.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a failure here is a failing test")]
+
+mod cold_reads;
+mod column_chunks;
+#[path = "../common/mod.rs"]
+mod common;
+mod concurrency;
+mod databases;
+mod merge_tree;
+mod pruning;
