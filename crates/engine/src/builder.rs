@@ -41,6 +41,7 @@ use crate::sort::order::Order;
 use crate::sort::range::{RangeMerging, Sorted};
 use crate::sort::sink::SortSink;
 use crate::source::Blocks;
+use crate::step_profile::{PipelineSteps, PlanProfile, StepNumbers};
 use crate::totals::{Totals, TotalsRow};
 use crate::units::{UnitSource, Units};
 use crate::window::{Collecting, WindowComputing, WindowSink};
@@ -58,6 +59,8 @@ struct Chain {
     finds_for: Vec<usize>,
     /// The join whose unmatched build rows the chain emits, once every probe pipeline has finished.
     after_finds: Option<usize>,
+    /// Where the query is analyzed: after how many operators the rows of which step leave it.
+    step_ends: Vec<(usize, usize)>,
 }
 
 impl Chain {
@@ -75,6 +78,15 @@ impl Chain {
             is_table: false,
             finds_for: Vec::new(),
             after_finds: None,
+            step_ends: Vec::new(),
+        }
+    }
+
+    /// The rows of a step leave it here.
+    fn end_step(&mut self, step: usize) {
+        let end = (self.operators.len(), step);
+        if self.step_ends.last() != Some(&end) {
+            self.step_ends.push(end);
         }
     }
 }
@@ -93,6 +105,8 @@ pub(crate) struct Builder {
     build_sides: HashMap<u64, BuildSide>,
     /// By its number: what is computed once.
     common_rows: HashMap<usize, CommonSubplan>,
+    /// The steps of the plan, where the query is analyzed.
+    steps: Option<StepNumbers>,
 }
 
 /// A plan whose rows are computed once.
@@ -115,7 +129,23 @@ struct BuildSide {
 impl Builder {
     pub(crate) fn new(context: Arc<QueryContext>) -> Self {
         let (build_sides, common_rows) = (HashMap::new(), HashMap::new());
-        Self { context, pipelines: Vec::new(), totals: None, counted: None, joins: 0, build_sides, common_rows }
+        Self {
+            context,
+            pipelines: Vec::new(),
+            totals: None,
+            counted: None,
+            joins: 0,
+            build_sides,
+            common_rows,
+            steps: None,
+        }
+    }
+
+    /// Has the pipelines of a plan note what each of its steps does.
+    pub(crate) fn analyzing(mut self, plan: &Plan) -> (Self, Arc<PlanProfile>) {
+        let steps = self.steps.insert(StepNumbers::new(plan));
+        let profile = steps.profile.clone();
+        (self, profile)
     }
 
     /// The pipelines of a SELECT and its output.
@@ -123,7 +153,8 @@ impl Builder {
         // A last LIMIT is applied where rows come out in order, so that what it lets through does not depend on chance.
         let plan = self.common_subplans(plan)?;
         let (plan, offset, limit) = match plan {
-            Plan::Limit { input, offset, limit, ties: None } => (&**input, *offset, *limit),
+            // Where the query is analyzed, it is a step like others.
+            Plan::Limit { input, offset, limit, ties: None } if self.steps.is_none() => (&**input, *offset, *limit),
             other => (other, 0, None),
         };
         let wants_few = limit.is_some();
@@ -229,6 +260,10 @@ impl Builder {
             }
             pipeline.operators = chain.operators;
             pipeline.counts_as_read = chain.is_table;
+            if let Some(StepNumbers { profile, current, .. }) = &self.steps {
+                let steps = PipelineSteps::new(profile, &chain.step_ends, *current, &mut pipeline.operators);
+                pipeline.steps = Some(steps);
+            }
             self.pipelines.push(pipeline);
         }
         (first..self.pipelines.len()).collect()
@@ -241,6 +276,26 @@ impl Builder {
 
     /// The same, below a sort of this order.
     fn lower_sorted(&mut self, plan: &Plan, wants_few: bool, order: Option<&Arc<Order>>) -> Result<Vec<Chain>> {
+        self.as_step(plan, |builder| builder.lower_counted(plan, wants_few, order))
+    }
+
+    /// Builds a step of the plan: where the query is analyzed, what is built meanwhile is the step's.
+    fn as_step(&mut self, plan: &Plan, build: impl FnOnce(&mut Self) -> Result<Vec<Chain>>) -> Result<Vec<Chain>> {
+        let Some(step) = self.steps.as_ref().and_then(|steps| steps.of(plan)) else { return build(self) };
+        let outer = self.set_step(Some(step));
+        let chains = build(self);
+        self.set_step(outer);
+        let mut chains = chains?;
+        chains.iter_mut().for_each(|chain| chain.end_step(step));
+        Ok(chains)
+    }
+
+    /// Sets the step that is being built; the one before.
+    fn set_step(&mut self, step: Option<usize>) -> Option<usize> {
+        self.steps.as_mut().and_then(|steps| std::mem::replace(&mut steps.current, step))
+    }
+
+    fn lower_counted(&mut self, plan: &Plan, wants_few: bool, order: Option<&Arc<Order>>) -> Result<Vec<Chain>> {
         let is_counted = self.counted.is_some_and(|counted| std::ptr::eq(counted, plan));
         let chains = match (plan, order) {
             (Plan::Aggregate(aggregate), Some(order)) => self.lower_aggregate(aggregate, Some(order), is_counted)?,
@@ -332,10 +387,13 @@ impl Builder {
     /// Collects the rows of the subplans that stand before a plan's other steps. Gives these.
     fn common_subplans<'a>(&mut self, mut plan: &'a Plan) -> Result<&'a Plan> {
         while let Plan::CommonSubplan { number, rows, input } = plan {
+            let own = self.steps.as_ref().and_then(|steps| steps.of(plan));
+            let outer = self.set_step(own);
             let chains = self.lower(rows, false)?;
             self.totals = None;
             let is_sorted = chains.iter().all(|chain| chain.is_sorted);
             let (collecting, filled) = self.collect(chains);
+            self.set_step(outer);
             let rows = Arc::new(CollectedRows::new(collecting, rows.schema().clone()));
             self.common_rows.insert(*number, CommonSubplan { rows, filled, is_sorted });
             plan = input;
@@ -386,7 +444,11 @@ impl Builder {
     }
 
     /// The steps of a plan of whose columns only those at `needed` are read: others need not be filtered or repeated.
-    fn lower_for(&mut self, plan: &Plan, mut needed: Vec<bool>, wants_few: bool) -> Result<Vec<Chain>> {
+    fn lower_for(&mut self, plan: &Plan, needed: Vec<bool>, wants_few: bool) -> Result<Vec<Chain>> {
+        self.as_step(plan, |builder| builder.lower_step_for(plan, needed, wants_few))
+    }
+
+    fn lower_step_for(&mut self, plan: &Plan, mut needed: Vec<bool>, wants_few: bool) -> Result<Vec<Chain>> {
         Ok(match plan {
             Plan::Scan(scan) => vec![self.scan(scan, needed)?],
             Plan::Filter { input, predicate } => {
@@ -558,6 +620,7 @@ impl Builder {
             is_table: true,
             finds_for: Vec::new(),
             after_finds: None,
+            step_ends: Vec::new(),
         })
     }
 
@@ -595,6 +658,11 @@ impl Builder {
         is_counted: bool,
     ) -> Result<Vec<Chain>> {
         let projected = projected(aggregate);
+        if let (Some(steps), Some(Plan::Project { input, .. })) =
+            (&mut self.steps, projected.as_ref().map(|projected| &*projected.input))
+        {
+            steps.add_copy(&aggregate.input, input);
+        }
         let aggregate = projected.as_ref().unwrap_or(aggregate);
         let arguments = aggregate.aggregates.iter().flat_map(|call| &call.arguments);
         let needed = columns_of(aggregate.keys.iter().chain(arguments), aggregate.input.schema().len());

@@ -21,6 +21,7 @@ use crate::output::Output;
 use crate::pipeline::Pipeline;
 use crate::query_context::QueryContext;
 use crate::spill::{Temporary, TemporaryFolder};
+use crate::step_profile::PlanProfile;
 use crate::sync::Mutex;
 
 /// Rows for which another thread is worth starting.
@@ -100,11 +101,32 @@ impl Engine {
         Ok(QueryStream { output, context })
     }
 
+    /// Starts a SELECT whose rows nobody wants; what its steps do is found in the profile, when the stream has ended.
+    ///
+    /// # Errors
+    /// Where a table cannot be read.
+    pub fn start_analyzed(&self, plan: &Plan, context: Arc<QueryContext>) -> Result<(QueryStream, Arc<PlanProfile>)> {
+        let (builder, profile) = self.builder(&context).analyzing(plan);
+        let (execution, output) = self.select_by(builder, plan, &context)?;
+        output.set_inner();
+        self.submit(&execution, &context);
+        Ok((QueryStream { output, context }, profile))
+    }
+
     fn select(&self, plan: &Plan, context: &Arc<QueryContext>) -> Result<(Arc<Execution>, Arc<Output>)> {
+        self.select_by(self.builder(context), plan, context)
+    }
+
+    fn select_by(
+        &self,
+        builder: Builder,
+        plan: &Plan,
+        context: &Arc<QueryContext>,
+    ) -> Result<(Arc<Execution>, Arc<Output>)> {
         let (pipelines, output) = {
             let _counting = profile_events::attach(context.clone());
             let _building = Timed::new(ProfileEvent::QueryPipelineBuildMicroseconds);
-            self.builder(context).select(plan)?
+            builder.select(plan)?
         };
         let ended = output.clone();
         let execution = self.execution(context, pipelines, move |result| ended.end(result));

@@ -179,7 +179,7 @@ impl Execution {
     /// A pipeline is over: its sink is finished if this was the last input, and those that waited become active. Returns whether it was
     /// the last one.
     fn end_pipeline(&self, at: usize) -> Result<bool> {
-        self.pipelines[at].stage.end_input()?;
+        self.pipelines[at].end()?;
         let mut is_for_several = false;
         {
             let mut active = self.active.lock();

@@ -22,6 +22,7 @@ mod size_limit;
 mod sort;
 mod source;
 mod spill;
+mod step_profile;
 mod sync;
 #[cfg(test)]
 mod test_columns;
@@ -35,5 +36,6 @@ mod works;
 pub use engine::{Completion, Engine, InsertStream, QueryStream};
 pub use query_context::{Check, OutsideLimit, Progress, QueryContext};
 pub use spill::TemporaryFolder;
+pub use step_profile::{PlanProfile, StepFigures};
 pub use thread_work::{ThreadProgress, ThreadWork};
 pub use waiting::wake_waiting;

@@ -13,6 +13,7 @@ use squall_types::{Block, Error, Result};
 
 use crate::operator::Operator;
 use crate::query_context::QueryContext;
+use crate::step_profile::PipelineSteps;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -109,7 +110,7 @@ impl Stage {
     }
 
     /// One input has ended; the last one finishes the sink. True where it was the last.
-    pub(crate) fn end_input(&self) -> Result<bool> {
+    fn end_input(&self) -> Result<bool> {
         if self.inputs_left.fetch_sub(1, Ordering::SeqCst) != 1 {
             return Ok(false);
         }
@@ -135,6 +136,8 @@ pub struct Pipeline {
     pub(crate) block_rows: usize,
     /// Whether the source is a table, whose rows count as read.
     pub(crate) counts_as_read: bool,
+    /// Where the query is analyzed: whose work this is.
+    pub(crate) steps: Option<PipelineSteps>,
     sizer: MorselSizer,
     /// The next morsel's number. The lock is held while a morsel is claimed, so that numbers have the order of rows.
     next_sequence: Mutex<u64>,
@@ -200,6 +203,7 @@ impl Pipeline {
             workers_max: usize::MAX,
             block_rows: usize::MAX,
             counts_as_read: false,
+            steps: None,
             sizer: MorselSizer::default(),
             next_sequence: Mutex::new(0),
             rows_claimed: 0.into(),
@@ -215,6 +219,9 @@ impl Pipeline {
     /// Runs one morsel if there is one, or some of one. The second value is true for the caller that must end the pipeline: no morsel is left and
     /// none is running.
     pub(crate) fn visit(&self, context: &QueryContext, target_ns: u64, waker: &Waker) -> (Result<Visit>, bool) {
+        if let Some(steps) = &self.steps {
+            steps.begin();
+        }
         if let Some(open) = self.take_parked() {
             return self.leave(self.run_on(context, open, target_ns).map(|is_over| (Visit::Ran, is_over)));
         }
@@ -249,6 +256,18 @@ impl Pipeline {
             UNKNOWN => usize::MAX,
             rows => self.sizer.workers(rows.saturating_sub(self.rows_claimed.load(Ordering::Relaxed))),
         }
+    }
+
+    /// The pipeline has ended: finishes the sink if it was its last input. True where it was.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn end(&self) -> Result<bool> {
+        let Some(steps) = &self.steps else { return self.stage.end_input() };
+        steps.begin();
+        let ended = self.stage.end_input();
+        steps.end_sink();
+        ended
     }
 
     /// Rows of the source, as far as it knows.
@@ -379,6 +398,9 @@ impl Pipeline {
     }
 
     fn end_or_park(&self, context: &QueryContext, mut open: Open, began: Instant, result: Result<()>) -> Result<bool> {
+        if let Some(steps) = &self.steps {
+            steps.end_source();
+        }
         open.ns += began.elapsed().as_nanos() as u64;
         if result.is_ok() && !open.blocks.is_empty() {
             self.parked.lock().push(open);
@@ -387,6 +409,9 @@ impl Pipeline {
         }
         let Open { mut local, sequence, rows, ns, .. } = open;
         let result = result.and_then(|()| local.end_morsel(sequence));
+        if let Some(steps) = &self.steps {
+            steps.end_sink();
+        }
         self.stage.give_local(local);
         if self.sizer.ran(rows, ns) && self.workers_useful() > 1 {
             // What was thought to be little turns out to be much.

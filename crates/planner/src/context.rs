@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use squall_functions::FunctionContext;
 use squall_sql::ast;
@@ -94,6 +95,15 @@ pub trait SubqueryRunner {
     fn explain_pipeline(&self, _plan: &Plan) -> Result<Vec<String>> {
         self.check_may_run()?;
         Err(Error::not_implemented("EXPLAIN PIPELINE here"))
+    }
+
+    /// Runs a plan, the making of which took so long, and tells what its steps did, for `EXPLAIN ANALYZE` in place of a table.
+    ///
+    /// # Errors
+    /// Whatever running it meets.
+    fn explain_analyze(&self, _plan: &Plan, _planning: Duration) -> Result<Vec<String>> {
+        self.check_may_run()?;
+        Err(Error::not_implemented("EXPLAIN ANALYZE here"))
     }
 
     /// Rows from outside of this server's tables: see [`SourceReader::outside`](crate::load::SourceReader::outside).

@@ -49,7 +49,10 @@ pub use dictionary::{
     DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,
     OutsideSource, QuerySource, parse_dictionary, plan_configured_dictionary, plan_dictionary, renamed_dictionary,
 };
-pub use explain::{DescribeScan, ExplainOptions, explain_plan, not_explained, text as expression_text};
+pub use explain::{
+    DescribeScan, DescribeWork, ExplainOptions, StepWork, explain_plan, not_explained, readable_rows,
+    text as expression_text,
+};
 pub use explicit::make_explicit;
 pub use expression::{Expression, Lambda};
 pub use function_table::parse_table_function;

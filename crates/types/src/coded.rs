@@ -9,13 +9,13 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, UInt32Array};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 
 use crate::error::Result;
 use crate::kernels;
 use crate::rows::Rows;
 
-/// More values are not few: a dictionary stays in the cache of a core.
+/// More values are not few, where columns of tables are coded: a dictionary stays in the cache of a core.
 pub(crate) const VALUES_MAX: usize = 1 << 14;
 
 /// Rows that take more when they are written out are so at once, where that can be refused.
@@ -68,22 +68,27 @@ impl Coded {
         Self::of(codes).filter(Self::is_worth_it)
     }
 
-    /// The rows of an array at these positions, where it has few and each is there several times on average: the positions are their codes, and
+    /// The rows of an array at these positions, where each of its values is there several times on average: the positions are their codes, and
     /// no string is copied. `None` where an array is better made.
     ///
     /// # Errors
     /// As those of [`to_array`](Self::to_array).
     pub fn of_repeated(array: &ArrayRef, positions: &UInt32Array) -> Result<Option<Rows>> {
         /// A string is there so often on average.
-        const TIMES_MIN: usize = 4;
-        if array.len() > VALUES_MAX
-            || array.len() * TIMES_MIN > positions.len()
-            || positions.null_count() > 0
-            || array.as_binary_opt::<i32>().is_none_or(|strings| strings.null_count() > 0)
-        {
+        const TIMES_MIN: usize = 3;
+        let Some(strings) = array.as_binary_opt::<i32>() else { return Ok(None) };
+        if array.len() * TIMES_MIN > positions.len() || positions.null_count() > 0 {
             return Ok(None);
         }
-        Self::rows_of(DictionaryArray::try_new(positions.clone(), array.clone())?)
+        let Some(nulls) = strings.nulls().filter(|nulls| nulls.null_count() > 0) else {
+            return Self::rows_of(DictionaryArray::try_new(positions.clone(), array.clone())?);
+        };
+        let at = positions.values();
+        let valid = BooleanBuffer::collect_bool(at.len(), |row| nulls.is_valid(at[row] as usize));
+        let codes = UInt32Array::try_new(at.clone(), Some(NullBuffer::new(valid)))?;
+        // A value is none of these NULLs.
+        let values = BinaryArray::try_new(strings.offsets().clone(), strings.values().clone(), None)?;
+        Self::rows_of(DictionaryArray::try_new(codes, Arc::new(values))?)
     }
 
     /// Whether there are no fewer rows than values, for each of which something may be done, and they can be written out any time.

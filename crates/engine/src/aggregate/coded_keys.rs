@@ -1,9 +1,12 @@
 //! Keys that are codes of few values: the group of each combination of codes is looked up once, and rows find it by their codes alone.
+//! Columns that a join takes from the same rows of its build side have the same codes, which count as one.
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, UInt32Array};
+use arrow_buffer::NullBuffer;
 use squall_types::{Column, Result};
 
 /// A combination that has not been looked up.
@@ -12,15 +15,17 @@ const UNKNOWN: u32 = u32::MAX - 1;
 const WANTED: u32 = u32::MAX - 2;
 
 /// More combinations of several keys' codes do not stay in the cache.
-const COMBINATIONS_MAX: usize = 1 << 16;
+const COMBINATIONS_MAX: usize = 1 << 19;
 /// Where the values are others than before, there may be so many combinations for each row.
-const COMBINATIONS_PER_ROW_MAX: usize = 4;
+const COMBINATIONS_PER_ROW_MAX: usize = 8;
 
 /// Which group each combination of codes has, of the values that the last rows had.
 #[derive(Default)]
 pub(super) struct CodedKeys {
     /// The values of each key.
     values: Vec<ArrayRef>,
+    /// What combinations mean.
+    shape: Vec<Place>,
     groups: Vec<u32>,
 }
 
@@ -37,10 +42,11 @@ impl CodedKeys {
         look_up: impl FnOnce(&[Column], usize) -> Result<Vec<u32>>,
     ) -> Result<bool> {
         let Some(codes) = keys.iter().map(Column::dictionary).collect::<Option<Vec<_>>>() else { return Ok(false) };
-        if !self.begin(&codes) {
+        let number = Number::new(&codes);
+        if !self.begin(&codes, &number) {
             return Ok(false);
         }
-        combine(&codes, groups);
+        number.of_rows(groups);
         let mut new_rows: Vec<u32> = Vec::new();
         for (row, combination) in groups.iter().enumerate() {
             let group = &mut self.groups[*combination as usize];
@@ -62,19 +68,22 @@ impl CodedKeys {
     }
 
     /// Makes ready for rows of these values; whether their combinations are few enough.
-    fn begin(&mut self, codes: &[&DictionaryArray<UInt32Type>]) -> bool {
-        let (Some(first), Some(combinations)) = (codes.first(), combinations(codes)) else { return false };
-        if codes.len() > 1 && combinations > COMBINATIONS_MAX {
+    fn begin(&mut self, codes: &[&DictionaryArray<UInt32Type>], number: &Number<'_>) -> bool {
+        let (Some(first), Some(combinations)) = (codes.first(), number.combinations()) else { return false };
+        let has_several = number.digits.len() > 1;
+        if has_several && combinations > COMBINATIONS_MAX {
             return false;
         }
-        let is_known = |(known, codes): (&ArrayRef, &&DictionaryArray<UInt32Type>)| Arc::ptr_eq(known, codes.values());
-        if self.values.len() == codes.len() && self.values.iter().zip(codes).all(is_known) {
+        let is_known = |(known, codes): (&ArrayRef, &&DictionaryArray<UInt32Type>)| are_same(known, codes.values());
+        if self.values.len() == codes.len() && self.values.iter().zip(codes).all(is_known) && self.shape == number.shape
+        {
             return true;
         }
-        if codes.len() > 1 && combinations > first.len().saturating_mul(COMBINATIONS_PER_ROW_MAX) {
+        if has_several && combinations > first.len().saturating_mul(COMBINATIONS_PER_ROW_MAX) {
             return false;
         }
         self.values = codes.iter().map(|codes| codes.values().clone()).collect();
+        self.shape.clone_from(&number.shape);
         self.groups.clear();
         self.groups.resize(combinations, UNKNOWN);
         true
@@ -85,32 +94,89 @@ impl CodedKeys {
     }
 }
 
-/// How many places a key's codes have: one for each value, and one for NULL.
-fn places(codes: &DictionaryArray<UInt32Type>) -> usize {
-    codes.values().len() + 1
+/// Whether two arrays are one, or strings of the same bytes at the same places in memory. The first is held, so that nothing else gets there.
+fn are_same(known: &ArrayRef, other: &ArrayRef) -> bool {
+    let strings = |array: &ArrayRef| {
+        let strings = array.as_binary_opt::<i32>()?;
+        Some((strings.len(), strings.value_offsets().as_ptr(), strings.values().as_ptr(), strings.null_count()))
+    };
+    Arc::ptr_eq(known, other) || strings(known).is_some_and(|known| strings(other) == Some(known))
 }
 
-fn combinations(codes: &[&DictionaryArray<UInt32Type>]) -> Option<usize> {
-    let all = codes.iter().try_fold(1_usize, |all, codes| all.checked_mul(places(codes)))?;
-    (all < WANTED as usize).then_some(all)
+/// Where the number of a combination has a key: columns with the same codes have one place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Place {
+    /// The digit of the codes.
+    codes: usize,
+    /// Whether a digit follows that says where the key is NULL.
+    may_be_null: bool,
 }
 
-/// The number of each row's combination.
-fn combine(codes: &[&DictionaryArray<UInt32Type>], combined: &mut Vec<u32>) {
-    combined.clear();
-    for (at, codes) in codes.iter().enumerate() {
-        let (keys, places) = (codes.keys(), places(codes) as u32);
-        if at == 0 {
-            combined.extend_from_slice(keys.values());
-        } else {
-            // The code under a NULL may be none.
-            let add = |(all, key): (&mut u32, &u32)| *all = all.wrapping_mul(places).wrapping_add(*key);
-            combined.iter_mut().zip(keys.values()).for_each(add);
+/// One digit.
+enum Digit<'a> {
+    /// The codes of one column or several, of so many values.
+    Codes(&'a [u32], usize),
+    /// Where a column is NULL.
+    IsNull(&'a NullBuffer),
+}
+
+impl Digit<'_> {
+    /// How many values it has, at least one.
+    fn values(&self) -> usize {
+        match self {
+            Self::Codes(_, values) => (*values).max(1),
+            Self::IsNull(_) => 2,
         }
-        let Some(nulls) = keys.nulls().filter(|nulls| nulls.null_count() > 0) else { continue };
-        for ((all, key), is_valid) in combined.iter_mut().zip(keys.values()).zip(nulls) {
-            if !is_valid {
-                *all = all.wrapping_sub(*key).wrapping_add(places - 1);
+    }
+}
+
+/// What tells the rows' combinations apart, as the digits of a number. The code under a NULL is a digit like others, so more combinations
+/// may be told apart than there are; not fewer.
+struct Number<'a> {
+    digits: Vec<Digit<'a>>,
+    /// By key.
+    shape: Vec<Place>,
+}
+
+impl<'a> Number<'a> {
+    fn new(keys: &[&'a DictionaryArray<UInt32Type>]) -> Self {
+        let (mut digits, mut shape) = (Vec::with_capacity(keys.len()), Vec::with_capacity(keys.len()));
+        for key in keys {
+            let own: &[u32] = key.keys().values();
+            let values = key.values().len();
+            let is_it = |digit: &Digit<'_>| matches!(digit, Digit::Codes(known, of_known) if std::ptr::eq(*known, own) && *of_known == values);
+            let codes = digits.iter().position(is_it).unwrap_or_else(|| {
+                digits.push(Digit::Codes(own, values));
+                digits.len() - 1
+            });
+            let nulls = key.keys().nulls().filter(|nulls| nulls.null_count() > 0);
+            shape.push(Place { codes, may_be_null: nulls.is_some() });
+            digits.extend(nulls.map(Digit::IsNull));
+        }
+        Self { digits, shape }
+    }
+
+    fn combinations(&self) -> Option<usize> {
+        let all = self.digits.iter().try_fold(1_usize, |all, digit| all.checked_mul(digit.values()))?;
+        (all < WANTED as usize).then_some(all)
+    }
+
+    /// The number of each row's combination.
+    fn of_rows(&self, combined: &mut Vec<u32>) {
+        combined.clear();
+        for (at, digit) in self.digits.iter().enumerate() {
+            let values = digit.values() as u32;
+            match digit {
+                // The code under a NULL may be that of no value.
+                Digit::Codes(codes, _) if at == 0 => combined.extend(codes.iter().map(|code| (*code).min(values - 1))),
+                Digit::Codes(codes, _) => combined
+                    .iter_mut()
+                    .zip(*codes)
+                    .for_each(|(all, code)| *all = *all * values + (*code).min(values - 1)),
+                Digit::IsNull(nulls) => combined
+                    .iter_mut()
+                    .zip(nulls.inner())
+                    .for_each(|(all, is_valid)| *all = *all * values + u32::from(!is_valid)),
             }
         }
     }
@@ -162,5 +228,38 @@ mod tests {
         }
         let plain = Column::from_strings(["a"]);
         assert!(!coded.find(&[plain], &mut Vec::new(), |_, _| Ok(Vec::new())).unwrap());
+    }
+
+    #[test]
+    fn columns_taken_from_the_same_rows_have_one_digit() {
+        let (letters, words): (ArrayRef, ArrayRef) = (
+            Arc::new(BinaryArray::from_iter_values(["a", "b", "c"])),
+            Arc::new(BinaryArray::from_iter(vec![Some("one"), None, Some("one")])),
+        );
+        let positions = UInt32Array::from((0..30).map(|row| row * 7 % 3).collect::<Vec<u32>>());
+        let nullable = DataType::Nullable(Arc::new(DataType::String));
+        let taken = |values: &ArrayRef| Column::new(nullable.clone(), values.clone()).take(&positions).unwrap();
+        let keys = [taken(&letters), taken(&words), taken(&letters)];
+        let mut groups = Vec::new();
+        let mut rows_seen = 0;
+        let find = |keys: &[Column], rows: usize| {
+            rows_seen += rows;
+            Ok((0..rows).map(|row| keys[0].value(row).as_bytes().unwrap()[0].into()).collect())
+        };
+        let mut coded = CodedKeys::default();
+        assert!(coded.find(&keys, &mut groups, find).unwrap());
+        assert_eq!(rows_seen, 3);
+        assert!((0..30).all(|row| groups[row] == u32::from(keys[0].value(row).as_bytes().unwrap()[0])));
+        // The same values in other company are other combinations.
+        let other = UInt32Array::from((0..30).map(|row| row / 2 % 3).collect::<Vec<u32>>());
+        let apart = Column::new(nullable.clone(), words.clone()).take(&other).unwrap();
+        let keys = [taken(&letters), apart, taken(&letters)];
+        let mut rows_seen = 0;
+        let count = |_: &[Column], rows: usize| {
+            rows_seen = rows;
+            Ok(vec![0; rows])
+        };
+        assert!(coded.find(&keys, &mut groups, count).unwrap());
+        assert_eq!(rows_seen, 9);
     }
 }

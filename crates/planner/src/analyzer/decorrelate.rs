@@ -348,7 +348,9 @@ impl Unnesting<'_> {
                 let Some(number) = outer_number(outer).filter(|number| matches!(equal.get(*number), Some(None))) else {
                     continue;
                 };
+                // Floats that are equal need not be the same.
                 let is_plain = as_join_key(outer, own, self.functions).is_some()
+                    && !own.data_type().inner().is_float()
                     && own.data_type().remove_nullable() == outer.data_type().remove_nullable()
                     && !reads_outer(own)
                     && own.is_deterministic();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use squall_functions::FunctionContext;
 use squall_types::column::default_value;
-use squall_types::{DataType, Result};
+use squall_types::{DataType, Result, Value};
 
 use super::conversion::{cast, supertype};
 use crate::expression::Expression;
@@ -103,21 +103,56 @@ pub(crate) fn null_safe_equalities(
     ]))
 }
 
-/// An equality as a key of a join; `None` where keys are compared in another way than `equals` compares.
+/// An equality as a key of a join whose rows without partners are left out; `None` where no key compares as `equals` does.
 pub(crate) fn as_join_key(left: &Expression, right: &Expression, functions: &FunctionContext) -> Option<JoinKey> {
-    let data_type = key_type(left.data_type(), right.data_type()).ok()?;
-    let is_signed = |side: &Expression| side.data_type().inner().is_signed_integer();
-    // Keys of 64 bits are compared by bits whatever their sign.
-    let by_bits = data_type == DataType::UInt64 && (is_signed(left) || is_signed(right));
-    let is_plain = data_type.is_integer() && !by_bits || data_type.is_date_or_time() || data_type == DataType::String;
-    let has_fixed = [left, right].iter().any(|side| matches!(side.data_type().inner(), DataType::FixedString(_)));
-    if !is_plain || has_fixed {
-        return None;
-    }
-    let side = |side: &Expression| {
-        let nullable = side.data_type().remove_low_cardinality().is_nullable();
-        let to = if nullable { DataType::Nullable(Arc::new(data_type.clone())) } else { data_type.clone() };
-        cast(side.clone(), &to, functions).ok()
+    let plain = |side: &Expression| side.data_type().remove_low_cardinality().remove_nullable();
+    let types = [plain(left), plain(right)];
+    let data_type = match &types {
+        [left, right] if left == right => left.clone(),
+        [left, right] => key_type(left, right).ok().filter(|key| types.iter().all(|own| is_kept_as(own, key)))?,
+    };
+    let side = |side: &Expression| match &data_type {
+        float if float.is_float() => comparable_float(side, functions),
+        // A key of 64 bits has no sign. A number below zero becomes NULL, which equals nothing.
+        DataType::UInt64 if side.data_type().inner().is_signed_integer() => {
+            let to = Expression::Constant { value: Value::from("UInt64"), data_type: DataType::String };
+            call("accurateCastOrNull", vec![side.clone(), to], functions).ok()
+        }
+        plain if has_equal_bytes(plain) => {
+            let nullable = side.data_type().remove_low_cardinality().is_nullable();
+            let to = if nullable { DataType::Nullable(Arc::new(plain.clone())) } else { plain.clone() };
+            cast(side.clone(), &to, functions).ok()
+        }
+        _ => None,
     };
     Some(JoinKey { left: side(left)?, right: side(right)? })
+}
+
+/// Whether values of the type are equal just where their bytes are.
+fn has_equal_bytes(data_type: &DataType) -> bool {
+    use DataType::{Bool, Decimal, Enum8, Enum16, FixedString, IPv4, IPv6, String, UUID};
+    let is_other =
+        matches!(data_type, Bool | Decimal(..) | Enum8(_) | Enum16(_) | FixedString(_) | IPv4 | IPv6 | String | UUID);
+    is_other || data_type.is_any_integer() || data_type.is_date_or_time()
+}
+
+/// Whether two values of a type are equal just where they are as values of the type that keys are compared in.
+fn is_kept_as(own: &DataType, key: &DataType) -> bool {
+    use DataType::{Decimal, FixedString, String};
+    match (own, key) {
+        (Decimal(_, own), Decimal(_, key)) => own == key,
+        (Decimal(..) | FixedString(_), _) => false,
+        (_, key) => key.is_any_integer() || key.is_date_or_time() || *key == String,
+    }
+}
+
+/// A float whose bytes say what it equals: zero has one sign, and NaN, which equals nothing, is NULL.
+fn comparable_float(side: &Expression, functions: &FunctionContext) -> Option<Expression> {
+    let data_type = side.data_type().remove_low_cardinality().remove_nullable();
+    let constant = |value: Value, data_type: DataType| Expression::Constant { value, data_type };
+    let zero = || constant(Value::Float64(0.0), data_type.clone());
+    let is_nan = call("isNaN", vec![side.clone()], functions).ok()?;
+    let is_zero = call("equals", vec![side.clone(), zero()], functions).ok()?;
+    let null = constant(Value::Null, DataType::Nullable(Arc::new(DataType::Nothing)));
+    call("multiIf", vec![is_nan, null, is_zero, zero(), side.clone()], functions).ok()
 }

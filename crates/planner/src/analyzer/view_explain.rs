@@ -2,6 +2,7 @@
 //! `SELECT … FROM (EXPLAIN …)`.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use squall_sql::ast::{self, ExplainKind, ExpressionKind, Statement};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema};
@@ -15,7 +16,7 @@ use crate::plan_query;
 use crate::projection_choice::use_projections;
 
 impl Scope<'_> {
-    /// The lines of an EXPLAIN, a row each; the query itself is planned and not run.
+    /// The lines of an EXPLAIN, a row each; the query itself is planned, and run by `EXPLAIN ANALYZE` alone.
     ///
     /// # Errors
     /// `BAD_ARGUMENTS`, `NOT_IMPLEMENTED`, and what is wrong with the query.
@@ -39,6 +40,11 @@ impl Scope<'_> {
             ExplainKind::Pipeline => {
                 let plan = self.explained(query)?;
                 context.subqueries.explain_pipeline(&plan)?
+            }
+            ExplainKind::Analyze => {
+                let began = Instant::now();
+                let plan = self.explained(query)?;
+                context.subqueries.explain_analyze(&plan, began.elapsed())?
             }
             other => return Err(not_explained(other)),
         };

@@ -17,7 +17,7 @@ const OF_PATTERN: f64 = 0.1;
 const ITEMS: f64 = 4.0;
 
 /// The rows that a step gives; `None` where a table below does not know its own.
-pub(super) fn rows(plan: &Plan) -> Option<f64> {
+pub(crate) fn rows(plan: &Plan) -> Option<f64> {
     Some(match plan {
         Plan::Scan(scan) => {
             let all = scan.table.rows()? as f64;
@@ -42,7 +42,7 @@ pub(super) fn rows(plan: &Plan) -> Option<f64> {
         Plan::ArrayJoin { input, .. } => rows(input)? * ITEMS,
         Plan::Join(join) => joined(join)?,
         Plan::CommonSubplan { input, .. } => rows(input)?,
-        // Nobody asks once there are such rows.
+        // They are those of a step elsewhere in the plan.
         Plan::CommonRows(_) => return None,
     })
 }
@@ -57,14 +57,69 @@ fn groups(keys: &[Expression], input: &Plan, rows: f64) -> f64 {
     values.product::<f64>().min(rows.max(1.0))
 }
 
+/// Numbers that lie close together: the smallest and the largest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span(f64, f64);
+
+impl Span {
+    /// How many numbers it has, at least one.
+    pub(super) fn width(self) -> f64 {
+        (self.1 - self.0 + 1.0).max(1.0)
+    }
+
+    /// What it has in common with another one.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(self.0.max(other.0), self.1.min(other.1))
+    }
+}
+
+/// The values of a key over all rows of the table that it is from; `None` where nobody knows, or where it is computed.
+pub(super) fn key_span(plan: &Plan, key: &Expression) -> Option<Span> {
+    let position = match key {
+        Expression::Column { position, .. } => *position,
+        Expression::Function { name, arguments, .. } if is_cast(name) => match arguments.first()? {
+            Expression::Column { position, .. } => *position,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let (scan, position) = source(plan, position)?;
+    let (least, most) = range(scan, position)?;
+    Some(Span(least, most))
+}
+
+fn is_cast(name: &str) -> bool {
+    matches!(name, "CAST" | "_CAST" | "accurateCastOrNull")
+}
+
+/// How many of a step's rows may find a partner, where only a fraction of the values of the key's table are keys of the other side. What
+/// conditions leave of a table is taken to be among those: who asks for a year asks for one of which there are rows.
+pub(super) fn rows_with_partner(rows: f64, of_table: f64, fraction: f64) -> f64 {
+    rows.min(of_table.max(rows) * fraction)
+}
+
 fn joined(join: &Join) -> Option<f64> {
     let (left, right) = (rows(&join.left)?, rows(&join.right)?);
+    let (mut left_found, mut right_found) = (left, right);
     let mut values = 1.0_f64;
     for key in &join.keys {
-        let of_left = distinct(&join.left, &key.left).unwrap_or(left);
-        values *= of_left.max(distinct(&join.right, &key.right).unwrap_or(right)).max(1.0);
+        let mut of_left = distinct(&join.left, &key.left).unwrap_or(left);
+        let mut of_right = distinct(&join.right, &key.right).unwrap_or(right);
+        if let (Some(left_span), Some(right_span)) =
+            (key_span(&join.left, &key.left), key_span(&join.right, &key.right))
+        {
+            let common = left_span.and(right_span).width();
+            of_left = of_left.min(common);
+            of_right = of_right.min(common);
+            let of_table = |plan: &Plan, key: &Expression| source_rows(plan, key).unwrap_or(f64::INFINITY);
+            let left_rows = of_table(&join.left, &key.left);
+            left_found = rows_with_partner(left_found, left_rows, common / left_span.width());
+            let right_rows = of_table(&join.right, &key.right);
+            right_found = rows_with_partner(right_found, right_rows, common / right_span.width());
+        }
+        values *= of_left.max(of_right).max(1.0);
     }
-    let pairs = left * right / values.min(left.max(right).max(1.0));
+    let pairs = left_found * right_found / values.min(left.max(right).max(1.0));
     let pairs = if join.condition.is_some() { pairs * OF_CONDITION } else { pairs };
     Some(match join.strictness {
         JoinStrictness::All => match join.kind {
@@ -245,5 +300,21 @@ fn of_part(part: &Expression, input: &Plan) -> f64 {
         ("isNull", _) => OF_VALUE,
         ("isNotNull", _) => 1.0 - OF_VALUE,
         _ => OF_CONDITION,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_leave_rows_that_have_partners() {
+        // Of 20 years of days the sales of 5 are there.
+        let (days, fraction) = (7300.0, Span(0.0, 7299.0).and(Span(3000.0, 4824.0)).width() / 7300.0);
+        assert!((rows_with_partner(days, days, fraction) - 1825.0).abs() < 1e-6);
+        assert!((rows_with_partner(365.0, days, fraction) - 365.0).abs() < 1e-6);
+        // Rows of joins are more than those of the table that has the key.
+        assert!((rows_with_partner(73_000.0, days, fraction) - 18_250.0).abs() < 1e-6);
+        assert!((Span(1.0, 5.0).and(Span(7.0, 9.0)).width() - 1.0).abs() < 1e-6);
     }
 }

@@ -1,14 +1,15 @@
 //! What a query computes twice in the same way, it computes once: a common table expression that is read several times, or subqueries that
-//! are written alike. Its rows are kept, on disk where they do not fit into memory, and read as often as they are wanted. Conditions and
-//! runtime filters have moved below before, so that what stays alike leaves out the same rows everywhere. Where rows stream by, as through
-//! a scan or a filter, computing them again costs less than keeping them.
+//! are written alike. Its rows are kept, on disk where they do not fit into memory, and read as often as they are wanted. Conditions
+//! have moved below before, so that what stays alike leaves out the same rows everywhere. Runtime filters have, too; but where one place
+//! wants all rows, the others read those and do without their filters. Where rows stream by, as through a scan or a filter, computing
+//! them again costs less than keeping them.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use squall_types::{Result, checkpoint};
 
-use super::{PASS_WORK, cardinality, runtime_filters};
+use super::{PASS_WORK, RuntimeFilter, cardinality, runtime_filters};
 use crate::plan::{Aggregate, CommonRows, Plan};
 
 /// More rows than this, as far as they are known, are not kept.
@@ -46,16 +47,18 @@ fn find(plan: &Plan) -> HashMap<*const Plan, usize> {
         by_shape.entry(step.shape).or_default().push(at);
     }
     by_shape.retain(|_, steps| steps.len() > 1);
-    // As they are but for the numbers of their filters.
+    // As they are but for the numbers of their filters, and without the filters of joins around them.
     let of_shapes = by_shape.values().flatten();
-    let own: HashMap<usize, Plan> = of_shapes
+    let own: HashMap<usize, Unfiltered> = of_shapes
         .filter_map(|at| {
             let mut plan = steps.get(*at)?.plan.clone();
-            runtime_filters::renumber(&mut plan).then_some((*at, plan))
+            let gives_all = !runtime_filters::without_outer(&mut plan);
+            runtime_filters::renumber(&mut plan);
+            Some((*at, Unfiltered { plan, gives_all }))
         })
         .collect();
     let mut alike = HashMap::new();
-    let mut kinds: Vec<&Plan> = Vec::new();
+    let mut kinds: Vec<&Unfiltered> = Vec::new();
     // Steps come after those below them; so the largest are found first.
     let mut below = steps.len();
     for (at, step) in steps.iter().enumerate().rev() {
@@ -63,13 +66,13 @@ fn find(plan: &Plan) -> HashMap<*const Plan, usize> {
             continue;
         }
         let Some(others) = by_shape.get(&step.shape).filter(|others| others.contains(&at)) else { continue };
-        let Some(plan) = own.get(&at) else { continue };
-        let is_alike = |other: &usize| *other != at && own.get(other).is_some_and(|other| other.same(plan));
+        let Some(own_plan) = own.get(&at) else { continue };
+        let is_alike = |other: &usize| *other != at && own.get(other).is_some_and(|other| own_plan.shares(other));
         if !others.iter().any(is_alike) || !step.is_worth_keeping() {
             continue;
         }
-        let kind = kinds.iter().position(|known| known.same(plan)).unwrap_or_else(|| {
-            kinds.push(plan);
+        let kind = kinds.iter().position(|known| known.plan.same(&own_plan.plan)).unwrap_or_else(|| {
+            kinds.push(own_plan);
             kinds.len() - 1
         });
         alike.insert(std::ptr::from_ref(step.plan), kind);
@@ -80,6 +83,20 @@ fn find(plan: &Plan) -> HashMap<*const Plan, usize> {
     alike.values().for_each(|kind| *counts.entry(*kind).or_default() += 1);
     alike.retain(|_, kind| counts.get(kind).is_some_and(|count| *count > 1));
     alike
+}
+
+/// A step and what is below it, without the runtime filters of joins around it.
+struct Unfiltered {
+    plan: Plan,
+    /// Whether there are no such filters: it gives all of its rows.
+    gives_all: bool,
+}
+
+impl Unfiltered {
+    /// Whether the rows are computed once for both. Of two that are both filtered, each may be a small part of the whole.
+    fn shares(&self, other: &Self) -> bool {
+        (self.gives_all || other.gives_all) && self.plan.same(&other.plan)
+    }
 }
 
 /// A step with what is below it.
@@ -107,6 +124,16 @@ impl Step<'_> {
 /// Notes a step after all below it.
 fn describe<'a>(plan: &'a Plan, steps: &mut Vec<Step<'a>>) {
     let first = steps.len();
+    if let Plan::Filter { input, predicate } = plan
+        && RuntimeFilter::of(predicate).is_some()
+    {
+        // It may be of a join around what is compared, and then it counts for nothing.
+        describe(input, steps);
+        let Some(input) = steps.last() else { return };
+        let own = Step { plan, first, ..*input };
+        steps.push(own);
+        return;
+    }
     let mut hasher = DefaultHasher::new();
     std::mem::discriminant(plan).hash(&mut hasher);
     plan.schema().len().hash(&mut hasher);
@@ -162,7 +189,7 @@ fn take(plan: &mut Plan, alike: &HashMap<*const Plan, usize>, number: usize, fou
     let columns = (0..schema.len()).collect();
     let reading = Plan::CommonRows(CommonRows { number: number + kind, columns, schema });
     let mut rows = std::mem::replace(plan, reading);
-    runtime_filters::without_outer_bounds(&mut rows);
+    runtime_filters::without_outer(&mut rows);
     if let Some(place) = found.get_mut(kind).filter(|place| place.is_none()) {
         *place = Some(rows);
     }

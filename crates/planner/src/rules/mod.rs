@@ -31,6 +31,7 @@ mod unique_keys;
 
 use std::sync::Arc;
 
+pub(crate) use cardinality::rows as estimated_rows;
 pub(crate) use group_keys::over_keys;
 pub use runtime_filters::RuntimeFilter;
 

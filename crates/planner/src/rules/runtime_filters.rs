@@ -70,66 +70,69 @@ impl BoundFunction for ApplyFilter {
     }
 }
 
-/// Makes the numbers of the filters of a plan those in which its joins come, so that plans that differ in nothing else are the same. Scans
-/// keep no bounds of joins around the plan. Whether no filter is one of these: then the plan gives all of its rows.
-pub(super) fn renumber(plan: &mut Plan) -> bool {
-    let mut joins = Vec::new();
-    number_joins(plan, &mut joins);
-    renumber_by(plan, &joins)
-}
-
-fn number_joins(plan: &mut Plan, joins: &mut Vec<u64>) {
-    if let Plan::Join(join) = plan
-        && let Some(number) = &mut join.runtime_filter
-    {
-        joins.push(*number);
-        *number = joins.len() as u64;
+/// Makes the numbers of the filters of a plan those in which its joins come, so that plans that differ in nothing else are the same. The
+/// plan has no filters of joins [around it](without_outer).
+pub(super) fn renumber(plan: &mut Plan) {
+    fn number_joins(plan: &mut Plan, joins: &mut Vec<u64>) {
+        if let Plan::Join(join) = plan
+            && let Some(number) = &mut join.runtime_filter
+        {
+            joins.push(*number);
+            *number = joins.len() as u64;
+        }
+        each_input(plan, &mut |input| number_joins(input, joins));
     }
-    each_input(plan, &mut |input| number_joins(input, joins));
-}
-
-fn renumber_by(plan: &mut Plan, joins: &[u64]) -> bool {
-    let new = |number: u64| joins.iter().position(|known| *known == number).map(|at| at as u64 + 1);
-    let mut is_whole = true;
-    match plan {
-        Plan::Filter { predicate, .. } => {
-            if let Some(filter) = RuntimeFilter::of(predicate) {
-                let number = new(filter.join);
-                is_whole = number.is_some();
-                if let (Some(number), Expression::Function { arguments, .. }) = (number, predicate)
+    fn number_filters(plan: &mut Plan, joins: &[u64]) {
+        let new = |number: u64| joins.iter().position(|known| *known == number).map_or(number, |at| at as u64 + 1);
+        match plan {
+            Plan::Filter { predicate, .. } => {
+                if let Some(filter) = RuntimeFilter::of(predicate)
+                    && let number = new(filter.join)
+                    && let Expression::Function { arguments, .. } = predicate
                     && let Some(first) = arguments.first_mut()
                 {
                     *first = number_of(number);
                 }
             }
+            Plan::Scan(scan) => scan.bounds.iter_mut().for_each(|bound| bound.join = new(bound.join)),
+            _ => {}
         }
-        Plan::Scan(scan) => scan.bounds.retain_mut(|bound| {
-            bound.join = new(bound.join).unwrap_or(0);
-            bound.join > 0
-        }),
-        _ => {}
+        each_input(plan, &mut |input| number_filters(input, joins));
     }
-    each_input(plan, &mut |input| is_whole &= renumber_by(input, joins));
-    is_whole
+    let mut joins = Vec::new();
+    number_joins(plan, &mut joins);
+    number_filters(plan, &joins);
 }
 
-/// Takes the bounds of joins around a plan from its scans.
-pub(super) fn without_outer_bounds(plan: &mut Plan) {
+/// Takes the filters and bounds of joins around a plan away. Whether there were filters: without any, the plan gives all of its rows.
+pub(super) fn without_outer(plan: &mut Plan) -> bool {
     fn joins_of(plan: &Plan, joins: &mut Vec<u64>) {
         if let Plan::Join(join) = plan {
             joins.extend(join.runtime_filter);
         }
         plan.inputs().for_each(|input| joins_of(input, joins));
     }
-    fn retain(plan: &mut Plan, joins: &[u64]) {
+    fn retain(plan: &mut Plan, joins: &[u64]) -> bool {
+        let is_outer = |filter: RuntimeFilter<'_>| !joins.contains(&filter.join);
+        let mut is_taken = false;
+        while let Plan::Filter { predicate, .. } = plan
+            && RuntimeFilter::of(predicate).is_some_and(is_outer)
+        {
+            is_taken = true;
+            plan.replace(|plan| match plan {
+                Plan::Filter { input, .. } => *input,
+                other => other,
+            });
+        }
         if let Plan::Scan(scan) = plan {
             scan.bounds.retain(|bound| joins.contains(&bound.join));
         }
-        each_input(plan, &mut |input| retain(input, joins));
+        each_input(plan, &mut |input| is_taken |= retain(input, joins));
+        is_taken
     }
     let mut joins = Vec::new();
     joins_of(plan, &mut joins);
-    retain(plan, &joins);
+    retain(plan, &joins)
 }
 
 fn each_input(plan: &mut Plan, visit: &mut dyn FnMut(&mut Plan)) {
@@ -278,7 +281,12 @@ fn passed(join: &Join) -> Option<f64> {
     let rows = cardinality::rows(&join.right)?;
     let of_key = |key: &crate::plan::JoinKey| {
         let values = cardinality::distinct(&join.right, &key.right);
-        values.or_else(|| cardinality::source_rows(&join.right, &key.right))
+        let values = values.or_else(|| cardinality::source_rows(&join.right, &key.right))?;
+        let spans = (cardinality::key_span(&join.left, &key.left), cardinality::key_span(&join.right, &key.right));
+        Some(match spans {
+            (Some(left), Some(right)) => values.min(left.and(right).width()),
+            _ => values,
+        })
     };
     let values = join.keys.iter().map(of_key).try_fold(1.0, |all, values| Some(all * values?))?;
     Some(rows / values.max(1.0))

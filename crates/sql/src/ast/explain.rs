@@ -30,6 +30,8 @@ pub enum ExplainKind {
     Plan,
     /// `PIPELINE`.
     Pipeline,
+    /// `ANALYZE`: the plan with what its steps did, after the query has run.
+    Analyze,
     /// `ESTIMATE`.
     Estimate,
     /// `TABLE OVERRIDE`.

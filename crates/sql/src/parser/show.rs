@@ -15,6 +15,7 @@ impl ExplainKind {
         Self::QueryTree,
         Self::Plan,
         Self::Pipeline,
+        Self::Analyze,
         Self::Estimate,
         Self::TableOverride,
         Self::CurrentTransaction,
@@ -28,6 +29,7 @@ impl ExplainKind {
             Self::QueryTree => Some("QUERY TREE"),
             Self::Plan => None,
             Self::Pipeline => Some("PIPELINE"),
+            Self::Analyze => Some("ANALYZE"),
             Self::Estimate => Some("ESTIMATE"),
             Self::TableOverride => Some("TABLE OVERRIDE"),
             Self::CurrentTransaction => Some("CURRENT TRANSACTION"),
@@ -83,6 +85,8 @@ impl Parser<'_> {
             ExplainKind::Pipeline
         } else if self.keyword(K::PLAN) {
             ExplainKind::Plan
+        } else if self.keyword(K::ANALYZE) {
+            ExplainKind::Analyze
         } else if self.keyword(K::ESTIMATE) {
             ExplainKind::Estimate
         } else if self.keywords(&[K::TABLE, K::OVERRIDE], "TABLE OVERRIDE") {

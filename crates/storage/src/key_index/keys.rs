@@ -79,7 +79,7 @@ impl Keys {
             .map(NullBuffer::into_inner);
         let values = match form {
             KeyForm::Nothing => KeyValues::Nothing(rows),
-            KeyForm::Packed8 => KeyValues::Packed8(pack::<u64>(columns, rows)?),
+            KeyForm::Packed8 => KeyValues::Packed8(pack_numbers(columns, rows)?),
             KeyForm::Packed16 => KeyValues::Packed16(pack::<u128>(columns, rows)?),
             KeyForm::Packed32 => KeyValues::Packed32(pack::<Words>(columns, rows)?),
             KeyForm::Bytes => KeyValues::Bytes(bytes_of(columns, rows)?),
@@ -151,7 +151,7 @@ impl Keys {
             KeyValues::Nothing(_) => SmallKey::new(),
             KeyValues::Packed8(keys) => SmallKey::from_slice(&keys[row].to_le_bytes()),
             KeyValues::Packed16(keys) => SmallKey::from_slice(&keys[row].to_le_bytes()),
-            KeyValues::Packed32(keys) => keys[row].0.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            KeyValues::Packed32(keys) => keys[row].iter().flat_map(|word| word.to_le_bytes()).collect(),
             KeyValues::Bytes(keys) => SmallKey::from_slice(keys.value(row)),
         }
     }
@@ -173,23 +173,12 @@ impl Keys {
     }
 }
 
-/// An integer that holds a packed key.
-pub(super) trait Packed: Copy + Eq + Default {
-    fn or_in(self, value: u128, shift: u32) -> Self;
-    /// The same of a value of at most 8 bytes.
-    fn or_in_word(self, value: u64, shift: u32) -> Self;
+/// What holds a packed key: its bytes are those of the values, one after the other.
+pub(super) trait Packed: bytemuck::Pod + Default + Eq {
     fn hash(self) -> u64;
 }
 
 impl Packed for u64 {
-    #[inline]
-    fn or_in(self, value: u128, shift: u32) -> Self {
-        self | (value as Self) << shift
-    }
-    #[inline]
-    fn or_in_word(self, value: u64, shift: u32) -> Self {
-        self | value << shift
-    }
     #[inline]
     fn hash(self) -> u64 {
         hash_packed(self)
@@ -198,53 +187,18 @@ impl Packed for u64 {
 
 impl Packed for u128 {
     #[inline]
-    fn or_in(self, value: u128, shift: u32) -> Self {
-        self | value << shift
-    }
-    #[inline]
-    fn or_in_word(self, value: u64, shift: u32) -> Self {
-        self | Self::from(value) << shift
-    }
-    #[inline]
     fn hash(self) -> u64 {
         hash_packed_wide(self)
     }
 }
 
-/// Four words, the lowest first.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Words([u64; 4]);
+/// A key of up to 32 bytes.
+pub(super) type Words = [u64; 4];
 
 impl Packed for Words {
     #[inline]
-    fn or_in(mut self, value: u128, shift: u32) -> Self {
-        let (word, bits) = ((shift / 64) as usize, shift % 64);
-        let (low, high) = (value as u64, (value >> 64) as u64);
-        // What a word does not hold goes on in the next one.
-        let over = |part: u64| if bits == 0 { 0 } else { part >> (64 - bits) };
-        for (at, part) in [low << bits, over(low) | high << bits, over(high)].into_iter().enumerate() {
-            if let Some(own) = self.0.get_mut(word + at) {
-                *own |= part;
-            }
-        }
-        self
-    }
-    #[inline]
-    fn or_in_word(mut self, value: u64, shift: u32) -> Self {
-        let (word, bits) = ((shift / 64) as usize, shift % 64);
-        if let Some(own) = self.0.get_mut(word) {
-            *own |= value << bits;
-        }
-        if bits > 0
-            && let Some(next) = self.0.get_mut(word + 1)
-        {
-            *next |= value >> (64 - bits);
-        }
-        self
-    }
-    #[inline]
     fn hash(self) -> u64 {
-        hash_packed_words(&self.0)
+        hash_packed_words(&self)
     }
 }
 
@@ -290,17 +244,21 @@ pub(super) fn which_numbers(column: &Column, holds: impl Fn(u64) -> bool) -> Opt
     Some(BooleanBuffer::new(Buffer::from_vec(words), 0, column.rows()))
 }
 
-/// The keys of each row, the first column lowest.
-fn pack<K: Packed>(columns: &[Column], rows: usize) -> Result<Vec<K>> {
-    let mut packed = vec![K::default(); rows];
+/// The values of a column that is part of a packed key, one after the other, and the width of one.
+fn packed_bytes(column: &Column) -> Result<(Buffer, usize)> {
+    fixed_bytes(column.array()).ok_or_else(|| Error::logical(format!("{} cannot be packed", column.data_type())))
+}
+
+/// The keys of each row as one number, the first column lowest.
+fn pack_numbers(columns: &[Column], rows: usize) -> Result<Vec<u64>> {
+    let mut packed = vec![0; rows];
     let mut shift = 0;
     for column in columns {
-        let cannot = || Error::logical(format!("{} cannot be packed", column.data_type()));
-        let (bytes, width) = fixed_bytes(column.array()).ok_or_else(cannot)?;
+        let (bytes, width) = packed_bytes(column)?;
         macro_rules! or_in {
             ($number:ty) => {
                 for (packed, value) in packed.iter_mut().zip(bytes.as_chunks::<{ size_of::<$number>() }>().0) {
-                    *packed = packed.or_in_word(u64::from(<$number>::from_le_bytes(*value)), shift);
+                    *packed |= u64::from(<$number>::from_le_bytes(*value)) << shift;
                 }
             };
         }
@@ -310,20 +268,49 @@ fn pack<K: Packed>(columns: &[Column], rows: usize) -> Result<Vec<K>> {
             2 => or_in!(u16),
             4 => or_in!(u32),
             8 => or_in!(u64),
-            16 => {
-                for (packed, value) in packed.iter_mut().zip(bytes.as_chunks::<16>().0) {
-                    *packed = packed.or_in(u128::from_le_bytes(*value), shift);
-                }
-            }
             _ => {
                 for (packed, value) in packed.iter_mut().zip(bytes.chunks_exact(width)) {
-                    let mut wide = [0; 16];
-                    wide.get_mut(..width).ok_or_else(cannot)?.copy_from_slice(value);
-                    *packed = packed.or_in(u128::from_le_bytes(wide), shift);
+                    *packed |= (0..).zip(value).fold(0, |all, (at, byte)| all | u64::from(*byte) << (8 * at)) << shift;
                 }
             }
         }
         shift += width as u32 * 8;
+    }
+    Ok(packed)
+}
+
+/// The keys of each row as bytes of a fixed length, the first column first.
+fn pack<K: Packed>(columns: &[Column], rows: usize) -> Result<Vec<K>> {
+    /// Copies the values to their places. The width is known where it is compiled, so that a copy is a store.
+    fn put<const WIDTH: usize>(to: &mut [u8], stride: usize, at: usize, values: &[u8]) {
+        for (key, value) in to.chunks_exact_mut(stride).zip(values.as_chunks::<WIDTH>().0) {
+            if let Some(place) = key.get_mut(at..at + WIDTH) {
+                place.copy_from_slice(value);
+            }
+        }
+    }
+    let mut packed = vec![K::zeroed(); rows];
+    let to: &mut [u8] = bytemuck::cast_slice_mut(&mut packed);
+    let stride = size_of::<K>();
+    let mut at = 0;
+    for column in columns {
+        let (values, width) = packed_bytes(column)?;
+        match width {
+            0 => {}
+            1 => put::<1>(to, stride, at, &values),
+            2 => put::<2>(to, stride, at, &values),
+            4 => put::<4>(to, stride, at, &values),
+            8 => put::<8>(to, stride, at, &values),
+            16 => put::<16>(to, stride, at, &values),
+            _ => {
+                for (key, value) in to.chunks_exact_mut(stride).zip(values.chunks_exact(width)) {
+                    if let Some(place) = key.get_mut(at..at + width) {
+                        place.copy_from_slice(value);
+                    }
+                }
+            }
+        }
+        at += width;
     }
     Ok(packed)
 }

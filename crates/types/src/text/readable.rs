@@ -1,5 +1,7 @@
 //! Numbers for people: a few digits and a unit.
 
+use std::time::Duration;
+
 /// Units and the factor between one and the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Units {
@@ -67,6 +69,15 @@ pub fn readable_bytes(bytes: i64) -> String {
     format!("{size:.2}{unit}")
 }
 
+/// `1.50 ms`.
+pub fn readable_duration(duration: Duration) -> String {
+    const UNITS: &[(f64, &str)] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us")];
+    let seconds = duration.as_secs_f64();
+    let unit = UNITS.iter().find(|(unit, _)| seconds >= *unit);
+    let (unit, name) = unit.copied().unwrap_or((1e-9, "ns"));
+    format!("{:.2} {name}", seconds / unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,5 +86,12 @@ mod tests {
     fn bytes_are_readable() {
         assert_eq!(readable_bytes(1536), "1.50 KiB");
         assert_eq!(readable_bytes(10 << 20), "10.00 MiB");
+    }
+
+    #[test]
+    fn durations_are_readable() {
+        assert_eq!(readable_duration(Duration::from_nanos(951)), "951.00 ns");
+        assert_eq!(readable_duration(Duration::from_micros(1020)), "1.02 ms");
+        assert_eq!(readable_duration(Duration::from_secs(75)), "75.00 s");
     }
 }

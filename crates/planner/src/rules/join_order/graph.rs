@@ -8,7 +8,7 @@ use squall_types::{Error, Result, Schema};
 use crate::analyzer::{as_join_key, equality};
 use crate::expression::Expression;
 use crate::plan::{Join, JoinKey, JoinKind, JoinStrictness, Plan};
-use crate::rules::cardinality;
+use crate::rules::cardinality::{self, Span};
 use crate::rules::{all_of, call, column_made_nullable, conjuncts};
 
 /// A set of relations, a bit each.
@@ -36,6 +36,8 @@ pub struct Member {
     pub values: f64,
     /// How many rows there are of which it could be a key.
     pub rows: f64,
+    /// Its values, where they are known.
+    span: Option<Span>,
     expression: Expression,
 }
 
@@ -137,7 +139,23 @@ impl Graph {
         for expression in conditions {
             found.add(expression);
         }
+        found.keep_to_common_values();
         Ok(Some(found))
+    }
+
+    /// Has each relation only those rows whose keys all others of a class may have.
+    fn keep_to_common_values(&mut self) {
+        for class in &mut self.classes {
+            let Some(common) = class.iter().filter_map(|member| member.span).reduce(Span::and) else { continue };
+            for member in class {
+                let Some(span) = member.span else { continue };
+                member.values = member.values.min(common.width());
+                if let Some(relation) = self.relations.get_mut(member.relation) {
+                    let fraction = common.width() / span.width();
+                    relation.rows = cardinality::rows_with_partner(relation.rows, member.rows, fraction).max(1.0);
+                }
+            }
+        }
     }
 
     /// Adds a step with what is below it; its columns and its tree.
@@ -225,7 +243,8 @@ impl Graph {
         let own = expression.map_columns(&|column| column - relation.first);
         let rows = cardinality::source_rows(&relation.plan, &own).unwrap_or(relation.rows);
         let values = cardinality::distinct(&relation.plan, &own).unwrap_or(rows).max(1.0);
-        Some(Member { relation: at, values, rows: rows.max(1.0), expression: expression.clone() })
+        let span = cardinality::key_span(&relation.plan, &own);
+        Some(Member { relation: at, values, rows: rows.max(1.0), span, expression: expression.clone() })
     }
 
     /// Notes a condition; one of a single relation is tested there.

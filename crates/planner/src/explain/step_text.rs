@@ -1,77 +1,13 @@
-//! `EXPLAIN PLAN`: the steps of a plan as a tree, in the form of ClickHouse 26, with what each step does below its name.
+//! The steps of a plan as text: their names, as far as they are ClickHouse's, and what each does.
 
-use std::fmt::Write;
-use std::sync::Arc;
+use squall_types::{Column, Schema};
 
-use squall_sql::ast::ExplainKind;
-use squall_types::{CastOptions, Column, DataType, Error, Result, Schema, Value, cast_value};
-
-use crate::analyzer::append_constant;
+use super::expression_text::text;
 use crate::expression::Expression;
 use crate::plan::{Aggregate, JoinKey, Plan, Scan, SortKey, WindowFrame};
 
-/// Lines about a scan.
-pub type DescribeScan<'a> = dyn Fn(&Scan) -> Result<Vec<String>> + 'a;
-
-/// What `EXPLAIN PLAN` shows besides the steps.
-#[derive(Clone, Copy, Default)]
-pub struct ExplainOptions<'a> {
-    /// `header = 1`: the names and types of each step's columns.
-    pub header: bool,
-    /// What else is to be said of a scan: `indexes = 1`, `projections = 1`.
-    pub of_scan: Option<&'a DescribeScan<'a>>,
-}
-
-/// Why a form of EXPLAIN is refused.
-pub fn not_explained(kind: ExplainKind) -> Error {
-    let words = kind.keywords().map_or_else(String::new, |words| format!(" {words}"));
-    Error::not_implemented(format!("EXPLAIN{words}"))
-}
-
-/// The text of `EXPLAIN PLAN`: the plan's columns, an empty line, and the steps, the last one first. One line per row of the
-/// result, without a line break at the end.
-///
-/// # Errors
-/// Those of what is said of scans.
-pub fn explain_plan(plan: &Plan, options: ExplainOptions<'_>) -> Result<String> {
-    let mut lines = vec![format!("Output: {}", plan.schema().names().collect::<Vec<_>>().join(", ")), String::new()];
-    let mut tree = Tree { options, lines: &mut lines };
-    tree.step(plan, "", "")?;
-    Ok(lines.join("\n"))
-}
-
-struct Tree<'a> {
-    options: ExplainOptions<'a>,
-    lines: &'a mut Vec<String>,
-}
-
-impl Tree<'_> {
-    /// Writes a step: its name after `first`, everything else after `rest`.
-    fn step(&mut self, plan: &Plan, first: &str, rest: &str) -> Result<()> {
-        self.lines.push(format!("{first}{}", name(plan)));
-        let inputs: Vec<&Plan> = plan.inputs().collect();
-        let bar = if inputs.is_empty() { "   " } else { "│  " };
-        for detail in details(plan) {
-            self.lines.push(format!("{rest}{bar}{detail}"));
-        }
-        if self.options.header {
-            for (at, (name, data_type)) in plan.schema().fields.iter().enumerate() {
-                let title = if at == 0 { "Header: " } else { "        " };
-                self.lines.push(format!("{rest}{bar}{title}{name} {data_type}"));
-            }
-        }
-        if let (Some(of_scan), Plan::Scan(scan)) = (self.options.of_scan, plan) {
-            self.lines.extend(of_scan(scan)?.into_iter().map(|line| format!("{rest}{bar}{line}")));
-        }
-        for (at, input) in inputs.iter().enumerate() {
-            let (branch, below) = if at + 1 == inputs.len() { ("└──", "   ") } else { ("├──", "│  ") };
-            self.step(input, &format!("{rest}{branch}"), &format!("{rest}{below}"))?;
-        }
-        Ok(())
-    }
-}
-
-fn name(plan: &Plan) -> String {
+/// The name of a step.
+pub(super) fn name(plan: &Plan) -> String {
     match plan {
         Plan::Scan(Scan { table, .. }) => {
             let engine = table.engine();
@@ -109,7 +45,8 @@ fn name(plan: &Plan) -> String {
     }
 }
 
-fn details(plan: &Plan) -> Vec<String> {
+/// What a step does, a line each.
+pub(super) fn details(plan: &Plan) -> Vec<String> {
     match plan {
         Plan::Scan(Scan { table, schema, predicate, bounds, limit, .. }) => {
             let columns =
@@ -245,127 +182,4 @@ fn order(keys: &[SortKey], schema: &Schema) -> String {
         format!("{} {direction}{nulls}", text(&key.expression, schema))
     };
     keys.iter().map(key).collect::<Vec<_>>().join(", ")
-}
-
-/// A name for a column that only the plan itself sees: the expression's text, or the function alone where that is long. (It must
-/// not grow: names are made of names.)
-pub(crate) fn hidden_name(expression: &Expression, schema: &Schema) -> Arc<str> {
-    const BYTES_MAX: usize = 60;
-    let is_small = expression.size() <= BYTES_MAX / 4;
-    match expression {
-        _ if is_small => {
-            let text = text(expression, schema);
-            if text.len() <= BYTES_MAX { text.into() } else { hidden_name_of_function(expression) }
-        }
-        _ => hidden_name_of_function(expression),
-    }
-}
-
-fn hidden_name_of_function(expression: &Expression) -> Arc<str> {
-    match expression {
-        Expression::Function { name, .. } | Expression::HigherOrder { name, .. } => format!("{name}(…)").into(),
-        _ => "…".into(),
-    }
-}
-
-/// An expression over columns of these names, operators between their operands.
-pub fn text(expression: &Expression, schema: &Schema) -> String {
-    let mut out = String::new();
-    append(&mut out, expression, schema, false);
-    out
-}
-
-/// The text of a value that is written as one.
-fn in_words(value: &Value, data_type: &DataType) -> Option<Value> {
-    let data_type = data_type.inner();
-    let is_text = data_type.is_date_or_time()
-        || matches!(
-            data_type,
-            DataType::UUID | DataType::IPv4 | DataType::IPv6 | DataType::Enum8(_) | DataType::Enum16(_)
-        );
-    if !is_text || value.is_null() {
-        return None;
-    }
-    cast_value(value, data_type, &DataType::String, &CastOptions::default()).ok()
-}
-
-fn append(out: &mut String, expression: &Expression, schema: &Schema, is_operand: bool) {
-    match expression {
-        Expression::Column { position, .. } => match schema.fields.get(*position) {
-            Some((name, _)) => out.push_str(name),
-            None => {
-                // Writing to a string does not fail.
-                let _ = write!(out, "column {position}");
-            }
-        },
-        Expression::Constant { value, data_type } => match in_words(value, data_type) {
-            Some(words) => append_constant(out, &words),
-            None => append_constant(out, value),
-        },
-        Expression::HigherOrder { name, lambda, operands, .. } => {
-            let parameters: Vec<&str> = lambda.schema.names().take(lambda.parameters).collect();
-            // Writing to a string does not fail.
-            let _ = match &parameters[..] {
-                [only] => write!(out, "{name}({only} -> "),
-                several => write!(out, "{name}(({}) -> ", several.join(", ")),
-            };
-            append(out, &lambda.body, &lambda.schema, false);
-            for argument in operands.iter().take(operands.len() - lambda.captured()) {
-                out.push_str(", ");
-                append(out, argument, schema, false);
-            }
-            out.push(')');
-        }
-        Expression::Function { name, arguments, .. } => {
-            let Some(operator) = operator(name).filter(|_| arguments.len() >= 2) else {
-                out.push_str(name);
-                out.push('(');
-                for (at, argument) in arguments.iter().enumerate() {
-                    if at > 0 {
-                        out.push_str(", ");
-                    }
-                    append(out, argument, schema, false);
-                }
-                out.push(')');
-                return;
-            };
-            if is_operand {
-                out.push('(');
-            }
-            for (at, argument) in arguments.iter().enumerate() {
-                if at > 0 {
-                    out.push(' ');
-                    out.push_str(operator);
-                    out.push(' ');
-                }
-                append(out, argument, schema, true);
-            }
-            if is_operand {
-                out.push(')');
-            }
-        }
-    }
-}
-
-fn operator(function: &str) -> Option<&'static str> {
-    Some(match function {
-        "and" => "AND",
-        "or" => "OR",
-        "equals" => "=",
-        "notEquals" => "!=",
-        "less" => "<",
-        "lessOrEquals" => "<=",
-        "greater" => ">",
-        "greaterOrEquals" => ">=",
-        "plus" => "+",
-        "minus" => "-",
-        "multiply" => "*",
-        "divide" => "/",
-        "modulo" => "%",
-        "like" => "LIKE",
-        "notLike" => "NOT LIKE",
-        "in" => "IN",
-        "notIn" => "NOT IN",
-        _ => return None,
-    })
 }

@@ -1,13 +1,20 @@
-//! EXPLAIN: the tree, the formatted text, the plan or the pipelines of a statement, a line in each row.
+//! EXPLAIN: the tree, the formatted text, the plan, the pipelines or the work of a statement, a line in each row.
+
+mod analyze;
+mod shown;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use squall_engine::QueryContext;
-use squall_planner::{DescribeScan, ExplainOptions, Plan, Scan, explain_plan, not_explained};
+use squall_planner::{Plan, Scan, explain_plan, not_explained};
 use squall_sql::ast::{self, ExplainKind, Literal, SettingValue, Statement};
 use squall_storage::{RowNumbers, ScanRequest, SkipIndexUse, TableHandle};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings};
+
+pub(in crate::query) use analyze::Analyzed;
+use shown::Shown;
 
 use super::system_command::run_blocking;
 use crate::query::Answer;
@@ -57,18 +64,25 @@ pub(in crate::query) async fn run(
             }]
         }
         ExplainKind::Plan => {
+            let shown = Shown::of(explain)?;
             let plan = planning::plan(session, query_of(statement)?, context).await?;
-            let is_set =
-                |name: &str| explain.settings.iter().any(|setting| setting.name == name && is_on(&setting.value));
-            let (header, indexes) = (is_set("header"), is_set("indexes"));
             let settings = context.settings.clone();
             // Indexes are read from the disk.
-            let explained = run_blocking(move || {
-                let lines = |scan: &Scan| index_lines(scan, &settings);
-                let of_scan: Option<&DescribeScan<'_>> = if indexes { Some(&lines) } else { None };
-                explain_plan(&plan, ExplainOptions { header, of_scan })
-            });
+            let explained = run_blocking(move || shown.with(&settings, |options| explain_plan(&plan, options)));
             lines(&explained.await?)
+        }
+        ExplainKind::Analyze => {
+            let shown = Shown::of(explain)?;
+            let Statement::Query(query) = statement else {
+                let message = "Only SELECT is currently supported for EXPLAIN ANALYZE query.";
+                return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
+            };
+            let began = Instant::now();
+            let plan = planning::plan(session, query, context).await?;
+            let analyzed = Analyzed::start(&session.server.engine, &plan, context.clone(), began.elapsed())?;
+            let work = analyzed.finish().await?;
+            let context = context.clone();
+            run_blocking(move || shown.with(&context.settings, |options| work.lines(&plan, &context, options))).await?
         }
         ExplainKind::Pipeline => {
             let plan = planning::plan(session, query_of(statement)?, context).await?;
