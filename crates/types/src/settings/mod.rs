@@ -441,6 +441,7 @@ settings! {
     use_concurrency_control: bool as Bool = "1", "Whether the query's threads count toward concurrent_threads_soft_limit_num and are limited by it, where the scheduler binds threads to queries.";
     priority: u64 as UInt64 = "0", "The priority of the query: 1 is highest, larger is lower, 0 takes no part.";
     weight: f64 as Float = "0", "Squall: the share of the CPU that all queries of this user have together beside other users and queries, each of which counts 1, under the scheduler stride; 0 is a share of 1 for each query. Counts in the user's profile only.";
+    allow_ddl: bool as Bool = "1", "Whether CREATE, ALTER, RENAME and their like are allowed. A session that they are forbidden in cannot allow them again.";
     readonly: u64 as UInt64 = "0", "0: everything; 1: only reading, no change of settings; 2: only reading, and changing settings but this one.";
     max_rows_to_read: u64 as UInt64 = "0", "The most rows that a query may read from tables; 0 is unlimited.";
     max_bytes_to_read: u64 as UInt64 = "0", "The most bytes that a query may read from tables; 0 is unlimited.";
@@ -462,6 +463,15 @@ settings! {
     max_rows_to_sort: u64 as UInt64 = "0", "The most rows that ORDER BY may sort; 0 is unlimited.";
     max_bytes_to_sort: u64 as UInt64 = "0", "The most bytes of rows that ORDER BY may sort; 0 is unlimited.";
     sort_overflow_mode: String as String(OverflowMode) = "throw" only ["throw", "break"], "What happens at the limits of sorting: throw, or break with the rows so far.";
+    decimal_check_overflow: bool as Bool = "1", "Whether arithmetic of decimals whose result does not fit is an error, rather than its lowest bits.";
+    max_rows_in_distinct: u64 as UInt64 = "0", "The most distinct rows that DISTINCT may find; 0 is unlimited.";
+    max_bytes_in_distinct: u64 as UInt64 = "0", "The most bytes of rows that DISTINCT may keep to tell rows apart; 0 is unlimited.";
+    distinct_overflow_mode: String as String(OverflowMode) = "throw" only ["throw", "break"], "What happens at the limits of DISTINCT: throw, or break with the rows so far.";
+    max_rows_in_set: u64 as UInt64 = "0", "The most values of a set that IN is asked of; 0 is unlimited.";
+    max_bytes_in_set: u64 as UInt64 = "0", "The most bytes of a set that IN is asked of; 0 is unlimited.";
+    set_overflow_mode: String as String(OverflowMode) = "throw" only ["throw", "break"], "What happens at the limits of a set: throw, or break with the values so far.";
+    empty_result_for_aggregation_by_empty_set: bool as Bool = "0", "Whether an aggregation without keys gives no row where no rows come, rather than one.";
+    empty_result_for_aggregation_by_constant_keys_on_empty_set: bool as Bool = "1", "Whether an aggregation whose keys are all constants gives no row where no rows come, rather than one.";
     group_by_overflow_mode: String as String(OverflowModeGroupBy) = "throw" only ["throw", "break", "any"], "What happens at max_rows_to_group_by: throw, break with the groups so far, or any, which goes on with these groups.";
     max_query_size: u64 as UInt64 = "262144", "The most bytes of a query's text that the parser reads.";
     max_parser_depth: u64 as UInt64 = "1000", "The deepest nesting that the parser follows.";
@@ -565,6 +575,9 @@ settings! {
     input_format_csv_allow_whitespace_or_tab_as_delimiter: bool as Bool = "0", "Whether the delimiter of CSV may be a space or a tab.";
     input_format_csv_use_default_on_bad_values: bool as Bool = "0", "Whether a field of CSV that cannot be read has the column's default.";
     input_format_csv_missing_nullable_as_empty_string: bool as Bool = "0", "Whether an empty field of CSV without quotes is an empty string rather than NULL for Nullable(String).";
+    input_format_csv_use_best_effort_in_schema_inference: bool as Bool = "1", "Whether the types of CSV's columns are inferred from their fields, which are strings otherwise.";
+    input_format_tsv_use_best_effort_in_schema_inference: bool as Bool = "1", "Whether the types of TSV's columns are inferred from their fields, which are strings otherwise.";
+    input_format_import_nested_json: bool as Bool = "0", "Whether an object under a key of JSON has the values of columns that have this key and a dot before their names.";
     input_format_csv_try_infer_numbers_from_strings: bool as Bool = "0", "Whether numbers are inferred from fields in quotes in CSV.";
     input_format_json_infer_array_of_dynamic_from_array_of_different_types: bool as Bool = "1", "Whether an array of JSON whose items are of different types is inferred as Array(Dynamic), rather than as a tuple or an array of strings.";
     input_format_json_try_infer_numbers_from_strings: bool as Bool = "0", "Whether numbers are inferred from strings in JSON.";
