@@ -58,13 +58,13 @@ impl Scope<'_> {
             ast::GroupBy::Rollup(expressions) | ast::GroupBy::Cube(expressions) => {
                 let all = self.members(expressions, items, &mut keys)?;
                 if matches!(group_by, ast::GroupBy::Rollup(_)) {
-                    members.extend((0..=all.len()).map(|count| all[..count].to_vec()));
+                    members.extend((0..=all.len()).rev().map(|count| all[..count].to_vec()));
                 } else {
                     if all.len() > SETS_MAX.ilog2() as usize {
                         return Err(too_many_sets());
                     }
-                    let has = |set: usize, at: usize| set >> at & 1 == 1;
-                    members.extend((0..1usize << all.len()).map(|set| {
+                    let has = |set: usize, at: usize| set >> (all.len() - 1 - at) & 1 == 1;
+                    members.extend((0..1usize << all.len()).rev().map(|set| {
                         all.iter().enumerate().filter(|(at, _)| has(set, *at)).map(|(_, key)| *key).collect()
                     }));
                 }
@@ -80,11 +80,12 @@ impl Scope<'_> {
             return Err(too_many_sets());
         }
         // Of GROUPING SETS an empty one has a group without rows; it comes first.
-        let empty = members.iter().position(Vec::is_empty);
+        let is_written = matches!(group_by, ast::GroupBy::GroupingSets(_));
+        let empty = members.iter().position(Vec::is_empty).filter(|_| is_written);
         if let Some(empty) = empty {
             members.swap(0, empty);
         }
-        let has_group_without_rows = empty.is_some() && matches!(group_by, ast::GroupBy::GroupingSets(_));
+        let has_group_without_rows = empty.is_some();
         self.sets(keys, members, has_group_without_rows)
     }
 

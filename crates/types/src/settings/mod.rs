@@ -464,6 +464,8 @@ settings! {
     max_bytes_to_sort: u64 as UInt64 = "0", "The most bytes of rows that ORDER BY may sort; 0 is unlimited.";
     sort_overflow_mode: String as String(OverflowMode) = "throw" only ["throw", "break"], "What happens at the limits of sorting: throw, or break with the rows so far.";
     decimal_check_overflow: bool as Bool = "1", "Whether arithmetic of decimals whose result does not fit is an error, rather than its lowest bits.";
+    parallel_replicas_count: u64 as UInt64 = "0", "Among how many servers a SAMPLE is shared: each reads a part of it.";
+    parallel_replica_offset: u64 as UInt64 = "0", "Which of the parts of a SAMPLE this server reads, from 0, where parallel_replicas_count says that there are several.";
     max_rows_in_distinct: u64 as UInt64 = "0", "The most distinct rows that DISTINCT may find; 0 is unlimited.";
     max_bytes_in_distinct: u64 as UInt64 = "0", "The most bytes of rows that DISTINCT may keep to tell rows apart; 0 is unlimited.";
     distinct_overflow_mode: String as String(OverflowMode) = "throw" only ["throw", "break"], "What happens at the limits of DISTINCT: throw, or break with the rows so far.";
