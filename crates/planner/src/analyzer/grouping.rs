@@ -70,6 +70,14 @@ impl Scope<'_> {
                 }
             }
             ast::GroupBy::GroupingSets(sets) => {
+                // One set is what GROUP BY has without words around it.
+                if let [only] = &sets[..]
+                    && !only.is_empty()
+                    && !self.needs_keys
+                {
+                    let only = ast::GroupBy::Expressions(only.clone());
+                    return Ok(Keys { keys: self.group_keys(&only, items)?, sets: None });
+                }
                 for set in sets {
                     members.push(self.members(set, items, &mut keys)?);
                 }
