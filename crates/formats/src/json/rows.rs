@@ -1,6 +1,6 @@
 //! Reads the JSON formats: documents with their rows under `data`, and rows one after the other, as objects or as arrays.
 
-use squall_types::text::{ValueReader, json_value_length, read_json_string};
+use squall_types::text::{JsonRules, ValueReader, json_value_length, read_json_string};
 use squall_types::{DataType, Error, ErrorCode, Result};
 
 use crate::display::pretty::NULL_TEXT;
@@ -37,6 +37,8 @@ pub(crate) struct JsonReader {
     variable_columns: bool,
     /// Whether an object under a key `n` has values of the columns `n.a`, `n.b`, ….
     imports_nested: bool,
+    /// Whether a string takes a value of any kind as its text.
+    all_as_strings: bool,
     /// The column that the rows' keys go to.
     key_column: String,
     scratch: Vec<u8>,
@@ -53,6 +55,7 @@ impl JsonReader {
             is_ended: false,
             variable_columns: options.settings.input_format_json_compact_allow_variable_number_of_columns,
             imports_nested: options.settings.input_format_import_nested_json,
+            all_as_strings: JsonRules::of(&options.settings).all_as_strings(),
             key_column: options.settings.format_json_object_each_row_column_for_object_name.clone(),
             scratch: Vec::new(),
         }
@@ -290,7 +293,8 @@ impl JsonReader {
             }
             return Ok(());
         }
-        if *reader.data_type().inner() == DataType::String && !rest.starts_with(b"\"") {
+        let is_string = *reader.data_type().inner() == DataType::String;
+        if is_string && self.all_as_strings && !rest.starts_with(b"\"") {
             // Anything that is no string is taken as its own text.
             let length = scan(input, Until::Separator, b"\"")?;
             reader.read_whole(rest.get(..length).unwrap_or_default().trim_ascii_end())?;

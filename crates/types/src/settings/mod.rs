@@ -579,6 +579,16 @@ settings! {
     input_format_csv_missing_nullable_as_empty_string: bool as Bool = "0", "Whether an empty field of CSV without quotes is an empty string rather than NULL for Nullable(String).";
     input_format_csv_use_best_effort_in_schema_inference: bool as Bool = "1", "Whether the types of CSV's columns are inferred from their fields, which are strings otherwise.";
     input_format_tsv_use_best_effort_in_schema_inference: bool as Bool = "1", "Whether the types of TSV's columns are inferred from their fields, which are strings otherwise.";
+    input_format_json_named_tuples_as_objects: bool as Bool = "1", "Whether JSON may have objects for named tuples.";
+    input_format_json_defaults_for_missing_elements_in_named_tuple: bool as Bool = "1", "Whether elements of a named tuple that an object of JSON does not have are defaults, rather than an error.";
+    input_format_json_ignore_unknown_keys_in_named_tuple: bool as Bool = "1", "Whether keys of an object of JSON that a named tuple does not have are passed over, rather than an error.";
+    input_format_json_map_as_array_of_tuples: bool as Bool = "0", "Whether maps are arrays of pairs in JSON, rather than objects.";
+    input_format_json_read_bools_as_numbers: bool as Bool = "1", "Whether true and false of JSON are numbers where numbers are wanted.";
+    input_format_json_empty_as_default: bool as Bool = "0", "Whether an empty string of JSON is the default of its column, whatever its type.";
+    input_format_json_read_bools_as_strings: bool as Bool = "1", "Whether true and false of JSON are strings where strings are wanted.";
+    input_format_json_read_numbers_as_strings: bool as Bool = "1", "Whether numbers of JSON are strings where strings are wanted.";
+    input_format_json_read_arrays_as_strings: bool as Bool = "1", "Whether arrays of JSON are strings, their text, where strings are wanted.";
+    input_format_json_read_objects_as_strings: bool as Bool = "1", "Whether objects of JSON are strings, their text, where strings are wanted.";
     input_format_import_nested_json: bool as Bool = "0", "Whether an object under a key of JSON has the values of columns that have this key and a dot before their names.";
     input_format_csv_try_infer_numbers_from_strings: bool as Bool = "0", "Whether numbers are inferred from fields in quotes in CSV.";
     input_format_json_infer_array_of_dynamic_from_array_of_different_types: bool as Bool = "1", "Whether an array of JSON whose items are of different types is inferred as Array(Dynamic), rather than as a tuple or an array of strings.";

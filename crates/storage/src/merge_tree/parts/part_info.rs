@@ -88,7 +88,7 @@ impl Marking {
         let mut granularity = granularity.max(1) as u64;
         if let Some(row_bytes) = self.row_bytes.filter(|bytes| self.is_adaptive && *bytes > 0) {
             let of_all = rows.saturating_mul(row_bytes) / self.granule_bytes;
-            let fitting = if of_all > 0 { rows / of_all } else { self.granule_bytes / row_bytes };
+            let fitting = rows.checked_div(of_all).unwrap_or(self.granule_bytes / row_bytes);
             granularity = granularity.min(fitting.max(1));
         }
         let (full, rest) = (rows / granularity, rows % granularity);
