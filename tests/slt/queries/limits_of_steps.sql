@@ -1,4 +1,4 @@
--- What settings limit of single steps: rows of DISTINCT, values of a set that IN looks in, digits of decimals; what may be defined; and what an aggregation of nothing gives.
+-- What settings limit of single steps: rows of DISTINCT, values of a set that IN looks in, digits of decimals; and what an aggregation of nothing gives.
 SELECT DISTINCT number FROM numbers(10) ORDER BY number SETTINGS max_rows_in_distinct = 3;
 SELECT DISTINCT number FROM numbers(10) ORDER BY number SETTINGS max_rows_in_distinct = 10;
 SELECT DISTINCT number % 3 AS n FROM numbers(10) ORDER BY n SETTINGS max_rows_in_distinct = 3;
@@ -22,8 +22,3 @@ SELECT toDecimal32('99999999', 1) * toDecimal32('99999', 1);
 SELECT toDecimal32('99999999', 1) + toDecimal32('99999999', 1) + toDecimal64(1, 0) SETTINGS decimal_check_overflow = 0;
 SELECT toDecimal128('99999999999999999999999999999999999999', 0) * 10 SETTINGS decimal_check_overflow = 0;
 SELECT materialize(toDecimal64('999999999999999999', 0)) * 100, materialize(toDecimal32('999999999', 0)) * materialize(toDecimal32('999999999', 0)) SETTINGS decimal_check_overflow = 0;
-SET allow_ddl = 0;
-CREATE TABLE prohibited (a Int8) ENGINE = Memory;
-RENAME TABLE some TO other;
-SET allow_ddl = 1;
-SELECT 1;

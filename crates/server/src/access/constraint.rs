@@ -186,5 +186,8 @@ mod tests {
         settings.set("readonly", "2").unwrap();
         assert_eq!(code(&settings, "max_execution_time", "1"), None);
         assert_eq!(code(&settings, "readonly", "0"), Some(ErrorCode::READONLY));
+        settings.set("allow_ddl", "0").unwrap();
+        assert_eq!(code(&settings, "allow_ddl", "1"), Some(ErrorCode::QUERY_IS_PROHIBITED));
+        assert_eq!(code(&settings, "max_execution_time", "1"), None);
     }
 }
