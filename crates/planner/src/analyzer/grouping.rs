@@ -34,6 +34,8 @@ pub(crate) struct Sets {
     pub grouped: Vec<NodeId>,
     /// Whether set 0 has no keys, as GROUPING SETS may ask for: its group is there without rows, too.
     pub has_group_without_rows: bool,
+    /// Whether the groups of a set are to come together, the sets in their order: as nobody else orders them, this is seen.
+    pub stand_together: bool,
     /// By set, the keys that it has, by their positions.
     members: Vec<Vec<usize>>,
 }
@@ -157,7 +159,8 @@ impl Scope<'_> {
             masked.push(mask);
             grouped.push(if nullable == data_type { *key } else { self.graph.group_key(*key, nullable) });
         }
-        let sets = Sets { numbers, number, masked, grouped, has_group_without_rows, members };
+        let stand_together = self.analyzer.is_outermost();
+        let sets = Sets { numbers, number, masked, grouped, has_group_without_rows, stand_together, members };
         Ok(Keys { keys, sets: Some(sets) })
     }
 

@@ -390,10 +390,11 @@ impl<'g> Stage<'g> {
         let (masked, grouped) = (with_number(&sets.masked), with_number(&sets.grouped));
         let key_sets = KeySets { number: keys.keys.len(), has_group_without_rows: sets.has_group_without_rows };
         self.aggregate_by(&masked, &grouped, aggregates, (with_totals, Some(key_sets)))?;
-        // The groups of a set stand together, the sets in their order.
-        let expression = self.lower(sets.number)?;
-        let key = SortKey { expression, descending: false, nulls_first: false };
-        self.then(|input| Plan::Sort { input, keys: vec![key], limit: None, group_limit: None });
+        if sets.stand_together {
+            let expression = self.lower(sets.number)?;
+            let key = SortKey { expression, descending: false, nulls_first: false };
+            self.then(|input| Plan::Sort { input, keys: vec![key], limit: None, group_limit: None });
+        }
         Ok(())
     }
 
