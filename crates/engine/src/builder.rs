@@ -335,17 +335,18 @@ impl Builder {
                 let chains = self.lower(input, true)?;
                 let is_sorted = chains.iter().all(|chain| chain.is_sorted);
                 // Several inputs share the operator and its count of rows.
-                let operator: Arc<dyn Operator> = Arc::new(Limit::new(*offset, *limit, ties.clone(), is_sorted));
-                add(chains, &operator)
+                let operator = Limit::new(*offset, *limit, ties.clone(), is_sorted)
+                    .reading_on(self.context.settings.exact_rows_before_limit);
+                add(chains, &(Arc::new(operator) as Arc<dyn Operator>))
             }
             Plan::LimitBy { input, offset, limit, keys } => {
                 let chains = self.lower(input, wants_few)?;
                 let operator: Arc<dyn Operator> = Arc::new(LimitBy::new(*offset, *limit, keys));
                 add(chains, &operator)
             }
-            Plan::Distinct { input } if wants_few => {
-                let chains = self.lower(input, true)?;
-                let operator: Arc<dyn Operator> = Arc::new(Distinct::new(input.schema()));
+            Plan::Distinct { input } if wants_few || Distinct::is_limited(&self.context.settings) => {
+                let chains = self.lower(input, wants_few)?;
+                let operator: Arc<dyn Operator> = Arc::new(Distinct::new(input.schema(), &self.context.settings));
                 add(chains, &operator)
             }
             Plan::Distinct { input } => {

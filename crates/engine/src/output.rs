@@ -285,7 +285,8 @@ impl Output {
         let rows = block.rows() as u64;
         let begin = state.rows_seen;
         state.rows_seen += rows;
-        if state.rows_seen >= self.end {
+        // Where the rows before the limit are to be counted exactly, all of them have to come.
+        if state.rows_seen >= self.end && !self.context.settings.exact_rows_before_limit {
             self.is_done.store(true, Ordering::SeqCst);
         }
         let first = self.offset.clamp(begin, begin + rows) - begin;

@@ -387,8 +387,10 @@ impl QueryContext {
     /// A limit is passed: `break` ends reading, anything else is the error.
     fn overflow(&self, mode: &str, error: impl FnOnce() -> Error) -> Result<()> {
         if mode == "break" {
-            self.is_reading_stopped.store(true, Ordering::Relaxed);
-            self.counters.add(ProfileEvent::OverflowBreak, 1);
+            // Counted once for a query, however many workers find out.
+            if !self.is_reading_stopped.swap(true, Ordering::Relaxed) {
+                self.counters.add(ProfileEvent::OverflowBreak, 1);
+            }
             return Ok(());
         }
         self.counters.add(ProfileEvent::OverflowThrow, 1);

@@ -216,10 +216,34 @@ pub(crate) fn rows(
             Error::new(ErrorCode::UNKNOWN_IDENTIFIER, message)
         })?;
         let of_query = Expression::column(position, &input.schema().fields[position].1);
+        // Whether a join makes NULLs is a setting of whoever reads.
+        if of_query.data_type().is_nullable() && !column.data_type.is_nullable() && has_join(&query.body) {
+            return Err(Error::new(
+                ErrorCode::INCORRECT_QUERY,
+                format!(
+                    "Query from view {}.{} returned Nullable column having not Nullable type in structure. If query from \
+                     view has JOIN, it may be cause by different values of 'join_use_nulls' setting. You may explicitly \
+                     specify 'join_use_nulls' in 'CREATE VIEW' query to avoid this error",
+                    table.database(),
+                    table.name()
+                ),
+            ));
+        }
         expressions.push(cast(of_query, &column.data_type, &analyzer.context.functions)?);
     }
     let plan = project(input, expressions, table.columns().iter().map(|column| column.name.clone()));
     Ok(Source::plan(plan).named(Some(table.database()), Some(table.name())))
+}
+
+/// Whether a query joins tables, itself or a part of it that a set operation combines.
+fn has_join(body: &ast::QueryBody) -> bool {
+    match body {
+        ast::QueryBody::Select(select) => {
+            let steps = select.from.iter().flat_map(|from| &from.steps);
+            steps.into_iter().any(|step| matches!(step, ast::FromStep::Join(_)))
+        }
+        ast::QueryBody::SetOperation(operation) => operation.operands.iter().any(has_join),
+    }
 }
 
 fn rows_of_query(

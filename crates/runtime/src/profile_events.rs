@@ -124,6 +124,7 @@ events! {
     SleepFunctionMicroseconds "Time set to sleep in a sleep function (sleep, sleepEachRow).";
     SleepFunctionElapsedMicroseconds "Time spent sleeping in a sleep function (sleep, sleepEachRow).";
     OverflowBreak "Number of times, data processing was cancelled by query complexity limitation with setting '*_overflow_mode' = 'break' and the result is incomplete.";
+    OverflowAny "Number of times, approximate GROUP BY was in effect: the aggregation went on with the groups that there were, as group_by_overflow_mode = 'any' says.";
     OverflowThrow "Number of times, data processing was cancelled by query complexity limitation with setting '*_overflow_mode' = 'throw' and exception was thrown.";
     Merge "Number of launched background merges.";
     MergeSourceParts "Number of source parts scheduled for merges.";

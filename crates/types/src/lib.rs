@@ -58,7 +58,7 @@ pub use json_type::JsonType;
 pub use long_sort::sort_long;
 pub use memory::{grow, reserve};
 pub use named_type::{NamedType, QBit, Shape, TypeName};
-pub use physical::Physical;
+pub use physical::{Physical, Rank};
 pub use pieces::PieceRows;
 pub use prefetch::prefetch;
 pub use rows::Rows;

@@ -175,3 +175,8 @@ CREATE TABLE both_signs AS signed ENGINE = Merge(currentDatabase(), '^(signed|un
 SELECT x, toTypeName(x) FROM both_signs ORDER BY x;
 SELECT x FROM both_signs WHERE x IN (1);
 SELECT x::String AS text, toTypeName(x) FROM merge(currentDatabase(), '^(signed|unsigned)$') ORDER BY text;
+create view of_join (a Int32) as select r.a as a from (select 1 as k) l left join (select 2 as k, 3 as a) r using k settings join_use_nulls = 1;
+select * from of_join;
+drop view of_join;
+select name, type from system.columns where database = 'information_schema' and table = 'tables' order by position limit 20;
+select * from information_schema.character_sets;

@@ -55,3 +55,8 @@ SELECT land, town, item, count(), sum(id), min(price) FROM visits JOIN shops USI
 SELECT town, item, count(), avg(id) FROM visits JOIN shops USING (shop) WHERE id > 100000 GROUP BY GROUPING SETS ((town), (item), (), (town, item)) ORDER BY ALL;
 SELECT town, item, count(), sum(id) FROM visits JOIN shops USING (shop) GROUP BY ROLLUP(town, item) WITH TOTALS ORDER BY ALL;
 SELECT shop, item, sum(price), sum(weight) FROM visits GROUP BY ROLLUP(shop, item) ORDER BY ALL SETTINGS aggregate_functions_null_for_empty = 1;
+SELECT number % 3 + 1 AS n, min(n), max(n) FROM numbers(100) GROUP BY n WITH ROLLUP;
+SELECT number % 3 + 1 AS n, min(n), max(n) FROM numbers(100) GROUP BY n WITH CUBE;
+SELECT count(), grouping(a), grouping(b) FROM (SELECT 1 AS a, 2 AS b FROM numbers(4)) GROUP BY a, b WITH CUBE;
+SELECT count(), grouping(a), grouping(b) FROM (SELECT number > 9 AS a, number > 9 AS b FROM numbers(4)) GROUP BY a, b WITH CUBE;
+SELECT count(), grouping(a), grouping(b) FROM (SELECT number > 9 AS a, number > 10 AS b FROM numbers(4)) GROUP BY GROUPING SETS ((b), (a, b), (a));

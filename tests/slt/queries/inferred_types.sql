@@ -50,3 +50,5 @@ DESCRIBE format(Regexp, 'a 1\nb 2.5\n') SETTINGS format_regexp = '(\\w+) ([\\d.]
 DESCRIBE format(Regexp, '[1] "x"\n') SETTINGS format_regexp = '(\\S+) (\\S+)', format_regexp_escaping_rule = 'JSON';
 DESCRIBE format(Regexp, 'foo\na 1\n') SETTINGS format_regexp = '(\\w+) (\\d+)', format_regexp_skip_unmatched = 1;
 DESCRIBE format(Regexp, 'foo\n') SETTINGS format_regexp = '(\\w+) (\\d+)';
+desc format(CSV, '1,"2",2020-01-01') settings input_format_csv_use_best_effort_in_schema_inference = 0;
+desc format(TSV, '1	2.5	[1,2]') settings input_format_tsv_use_best_effort_in_schema_inference = 0;

@@ -44,3 +44,10 @@ select * from (select number a from numbers(5)) q paste join (select number a fr
 select count() from (select number a from numbers(1000000)) q paste join (select number b from numbers(100000)) z;
 select * from numbers(3) q paste join (select number b from system.numbers limit 5) z limit 2;
 select sum(y.t) from (select number % 7 as a, number as t from numbers(100000)) as x asof join (select number % 7 as a, number * 3 as t from numbers(100000)) as y on x.a = y.a and x.t >= y.t;
+select * from (select 1 as k, toInt256(number) as v from numbers(4)) l asof left join (select 1 as k, toInt256(number * 2) - 1 as v from numbers(3)) r on l.k = r.k and l.v > r.v order by v;
+select * from (select 0 as k, toInt128('18446744073709551617') as v) l asof join (select 0 as k, toInt128('18446744073709551616') as v) r using (k, v);
+select * from (select 0 as k, toUInt128(number) as v from numbers(3)) l asof join (select 0 as k, toUInt128(number * 2) as v from numbers(3)) r on l.k = r.k and l.v <= r.v order by v;
+select * from (select 0 as k, toDecimal64(1.5, 2) as v) l asof join (select 0 as k, toDecimal64(1.2, 3) as v) r on l.k = r.k and l.v >= r.v;
+select * from (select 0 as k, toDecimal128(number, 20) / 3 as v from numbers(4)) l asof join (select 0 as k, toDecimal256(number, 30) as v from numbers(3)) r on l.k = r.k and l.v >= r.v order by v;
+select * from (select 1 as k, toInt128(5) as v) l asof left join (select 1 as k, toInt128(5) as v where 0) r on l.k = r.k and l.v > r.v;
+select * from (select 0 as k, 'a' as v) l asof join (select 0 as k, 'a' as v) r using (k, v);

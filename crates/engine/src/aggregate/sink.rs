@@ -1,6 +1,7 @@
 //! The sink of an aggregation: each worker has a key table and accumulators of its own.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::BooleanArray;
 use arrow_array::types::UInt16Type;
@@ -8,6 +9,8 @@ use arrow_buffer::BooleanBuffer;
 use parking_lot::Mutex;
 use squall_functions::{Accumulator, GroupIds};
 use squall_planner::{AggregateCall, Expression, KeySets};
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::count;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 
 use super::few_groups::FewGroups;
@@ -62,6 +65,8 @@ pub(crate) struct AggregateSink {
     spilling: Option<Arc<Spilling>>,
     /// Where any few groups do.
     few: Option<Arc<FewGroups>>,
+    /// Whether some worker has left out groups beyond the limit.
+    has_overflown: Arc<AtomicBool>,
 }
 
 impl AggregateSink {
@@ -72,7 +77,7 @@ impl AggregateSink {
         spilling: Option<Arc<Spilling>>,
         few: Option<Arc<FewGroups>>,
     ) -> Self {
-        Self { grouping, context, merge, spilling, few }
+        Self { grouping, context, merge, spilling, few, has_overflown: Arc::default() }
     }
 }
 
@@ -82,6 +87,7 @@ impl Sink for AggregateSink {
         let groups_max = settings.max_rows_to_group_by;
         let mut local = AggregateLocal::new(self.grouping.clone(), self.spilling.clone(), groups_max)?;
         local.few = self.few.clone();
+        local.has_overflown = self.has_overflown.clone();
         local.overflow = match &*settings.group_by_overflow_mode {
             "break" => Overflow::Break,
             "any" => Overflow::KeepGroups,
@@ -152,6 +158,8 @@ pub(crate) struct AggregateLocal {
     ids: Vec<u32>,
     groups_max: u64,
     overflow: Overflow,
+    /// As that of [`AggregateSink`].
+    has_overflown: Arc<AtomicBool>,
     /// Whether totals are of rows, too, whose groups are left out.
     counts_left_out: bool,
     /// The first groups, which are all that count, where others are left out.
@@ -190,6 +198,7 @@ impl AggregateLocal {
             ids: Vec::new(),
             groups_max,
             overflow: Overflow::Throw,
+            has_overflown: Arc::default(),
             counts_left_out: false,
             kept: None,
             few: None,
@@ -398,6 +407,10 @@ impl LocalSink for AggregateLocal {
                 // So are its groups kept.
                 Overflow::KeepGroups => {
                     self.kept.get_or_insert(groups);
+                    // Once for all workers.
+                    if !self.has_overflown.swap(true, Ordering::Relaxed) {
+                        count(ProfileEvent::OverflowAny, 1);
+                    }
                 }
                 Overflow::Throw => {
                     let message =

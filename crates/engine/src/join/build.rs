@@ -13,7 +13,7 @@ use squall_types::{Block, Column, Error, ErrorCode, Result};
 
 use super::grace::Grace;
 use super::matching::Matching;
-use super::nearest::{NearestRows, order_keys};
+use super::nearest::{NearValues, Nearby};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::size_limit::{quantity, size};
 use crate::source::Places;
@@ -43,7 +43,7 @@ pub(crate) struct Held {
     columns: Vec<OnceLock<Column>>,
     pub(super) rows: usize,
     /// With ASOF, which rows are near to which values.
-    pub(super) nearest: Option<NearestRows>,
+    pub(super) nearest: Option<Nearby>,
     /// Of each key, the smallest and the largest value, where a scan wants to know.
     key_ends: Vec<Option<ValueEnds>>,
     /// A bit for each row that was found.
@@ -247,7 +247,7 @@ impl Sink for JoinSink {
         for CollectedBlock { columns: own, run, values: own_values, rows: own_rows, .. } in blocks {
             runs.push((rows as u32, run));
             rows += own_rows;
-            values.push(own_values);
+            values.extend(own_values);
             for (all, column) in columns.iter_mut().zip(own) {
                 all.push(column);
             }
@@ -267,7 +267,7 @@ impl Sink for JoinSink {
             None => KeyIndex::of_runs(if is_paste { 0 } else { rows }, keeps_last, &runs)?,
         };
         let nearest = match &matching.nearest {
-            Some(nearest) => Some(NearestRows::new(nearest, values, index.partitions())?),
+            Some(nearest) => Some(Nearby::new(nearest, values, index.partitions())?),
             None => None,
         };
         let words = if matching.notes_finds() { rows.div_ceil(64) } else { 0 };
@@ -339,7 +339,7 @@ struct CollectedBlock {
     /// The block itself, where it may still go to disk.
     input: Option<Block>,
     /// With ASOF, what is compared.
-    values: Vec<u64>,
+    values: Option<NearValues>,
     rows: usize,
 }
 
@@ -351,12 +351,12 @@ impl LocalSink for JoinLocal {
             widen(&mut self.key_ends, key_columns.iter().map(ValueEnds::of).collect());
         }
         let mut keys = Keys::new(matching.form, &key_columns, block.rows())?;
-        let mut values = Vec::new();
+        let mut values = None;
         if let Some(nearest) = &matching.nearest {
-            let order = order_keys(&nearest.right, &block)?;
+            let own = NearValues::new(&nearest.right, &block)?;
             // What has no value is near to none.
-            keys = keys.of_valid(order.valid.as_ref());
-            values = order.values;
+            keys = keys.of_valid(own.valid());
+            values = Some(own);
         }
         let held = matching.held_columns.iter().zip(&matching.held_types).map(|(column, data_type)| {
             // A type differs at most by its Nullable, whose arrays are the same.

@@ -3,10 +3,11 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow_buffer::NullBuffer;
 use squall_planner::{Expression, Inequality, Nearest};
 use squall_runtime::Pieces;
 use squall_storage::key_index::{KeyIndex, NO_ROW, OrderKeys};
-use squall_types::{Block, Error, ErrorCode, Result, grow};
+use squall_types::{Block, Error, ErrorCode, Rank, Result, grow};
 
 use crate::evaluate::evaluate;
 
@@ -17,23 +18,86 @@ const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 /// Rows between two looks at the clock.
 const ROWS_AT_ONCE: usize = 4_096;
 
-/// The values of a side that are compared, as integers of their order.
-///
-/// # Errors
-/// Those of the expression; `BAD_TYPE_OF_FIELD` for types without order.
-pub(super) fn order_keys(expression: &Expression, block: &Block) -> Result<OrderKeys> {
-    let column = evaluate(expression, block)?.materialize()?.without_low_cardinality()?;
-    OrderKeys::of(&column).ok_or_else(|| {
-        let message = format!("ASOF join not supported for type: {}", column.data_type());
-        Error::new(ErrorCode::BAD_TYPE_OF_FIELD, message)
-    })
+/// The values of a side that are compared, as numbers of their order.
+pub(super) enum NearValues {
+    Narrow(OrderKeys),
+    /// Of numbers of 128 and 256 bits.
+    Wide(OrderKeys<Rank>),
 }
 
-/// The rows of the right side by key and value.
-pub(super) struct NearestRows {
+impl NearValues {
+    /// # Errors
+    /// Those of the expression; `BAD_TYPE_OF_FIELD` for types without order.
+    pub fn new(expression: &Expression, block: &Block) -> Result<Self> {
+        let column = evaluate(expression, block)?.materialize()?.without_low_cardinality()?;
+        let wide = || OrderKeys::wide(&column).map(Self::Wide);
+        OrderKeys::of(&column).map(Self::Narrow).or_else(wide).ok_or_else(|| {
+            let message = format!("ASOF join not supported for type: {}", column.data_type());
+            Error::new(ErrorCode::BAD_TYPE_OF_FIELD, message)
+        })
+    }
+
+    /// The rows that have a value; all of them where this is missing.
+    pub fn valid(&self) -> Option<&NullBuffer> {
+        match self {
+            Self::Narrow(keys) => keys.valid.as_ref(),
+            Self::Wide(keys) => keys.valid.as_ref(),
+        }
+    }
+}
+
+/// The rows of the right side by key and value, whichever values are compared.
+pub(super) enum Nearby {
+    Narrow(NearestRows<u64>),
+    Wide(NearestRows<Rank>),
+}
+
+impl Nearby {
+    /// Nothing is sorted yet. `values` are those of each block.
+    ///
+    /// # Errors
+    /// `SET_SIZE_LIMIT_EXCEEDED` for more rows than can be numbered.
+    pub fn new(nearest: &Nearest, values: Vec<NearValues>, partitions: usize) -> Result<Self> {
+        let (mut narrow, mut wide) = (Vec::new(), Vec::new());
+        for block in values {
+            match block {
+                NearValues::Narrow(keys) => narrow.push(keys.values),
+                NearValues::Wide(keys) => wide.push(keys.values),
+            }
+        }
+        Ok(match wide.is_empty() {
+            true => Self::Narrow(NearestRows::new(nearest, narrow, partitions)?),
+            false => Self::Wide(NearestRows::new(nearest, wide, partitions)?),
+        })
+    }
+
+    /// Sorts the rows of a partition that is filled, in pieces.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub async fn fill(&self, partition: usize, index: &KeyIndex, pieces: &mut Pieces) -> Result<()> {
+        match self {
+            Self::Narrow(rows) => rows.fill(partition, index, pieces).await,
+            Self::Wide(rows) => rows.fill(partition, index, pieces).await,
+        }
+    }
+
+    /// Exchanges the first row of each left row's key for the one that is nearest to the left row's value.
+    pub fn find(&self, values: &NearValues, first: &mut [u32]) {
+        match (self, values) {
+            (Self::Narrow(rows), NearValues::Narrow(keys)) => rows.find_all(keys, first),
+            (Self::Wide(rows), NearValues::Wide(keys)) => rows.find_all(keys, first),
+            // Both sides are of one type, so that only a right side without rows says nothing of it.
+            _ => first.fill(NO_ROW),
+        }
+    }
+}
+
+/// The rows of the right side by key and one kind of values.
+pub(super) struct NearestRows<V> {
     inequality: Inequality,
-    values: RowValues,
-    partitions: Vec<OnceLock<Vec<(u64, u32)>>>,
+    values: RowValues<V>,
+    partitions: Vec<OnceLock<Vec<(V, u32)>>>,
     /// For the first row of each key its partition, where its rows begin in it, and how many they are.
     places: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
@@ -42,14 +106,14 @@ pub(super) struct NearestRows {
 const PLACES_AT_ONCE: usize = 1 << 14;
 
 /// The value of each row: block by block, as they were collected.
-struct RowValues {
-    blocks: Vec<Vec<u64>>,
+struct RowValues<V> {
+    blocks: Vec<Vec<V>>,
     /// The first row of each block, and the end.
     firsts: Vec<usize>,
 }
 
-impl RowValues {
-    fn new(blocks: Vec<Vec<u64>>) -> Self {
+impl<V: Copy> RowValues<V> {
+    fn new(blocks: Vec<Vec<V>>) -> Self {
         let mut end = 0;
         let ends = blocks.iter().map(|block| {
             end += block.len();
@@ -65,7 +129,7 @@ impl RowValues {
 
     /// The value of a row. `block` is where another row's was, often this one's too.
     #[inline]
-    fn value(&self, row: usize, block: &mut usize) -> u64 {
+    fn value(&self, row: usize, block: &mut usize) -> V {
         if !(self.firsts[*block]..self.firsts[*block + 1]).contains(&row) {
             *block = self.firsts.partition_point(|first| *first <= row) - 1;
         }
@@ -73,12 +137,8 @@ impl RowValues {
     }
 }
 
-impl NearestRows {
-    /// Nothing is sorted yet.
-    ///
-    /// # Errors
-    /// `SET_SIZE_LIMIT_EXCEEDED` for more rows than can be numbered.
-    pub fn new(nearest: &Nearest, values: Vec<Vec<u64>>, partitions: usize) -> Result<Self> {
+impl<V: Copy + Ord> NearestRows<V> {
+    fn new(nearest: &Nearest, values: Vec<Vec<V>>, partitions: usize) -> Result<Self> {
         let values = RowValues::new(values);
         if values.rows() as u64 > PLACE_MASK {
             let message = format!("More than {PLACE_MASK} rows on the right of an ASOF JOIN");
@@ -92,12 +152,8 @@ impl NearestRows {
         })
     }
 
-    /// Sorts the rows of a partition that is filled, in pieces.
-    ///
-    /// # Errors
-    /// `MEMORY_LIMIT_EXCEEDED`.
-    pub async fn fill(&self, partition: usize, index: &KeyIndex, pieces: &mut Pieces) -> Result<()> {
-        let mut sorted: Vec<(u64, u32)> = Vec::new();
+    async fn fill(&self, partition: usize, index: &KeyIndex, pieces: &mut Pieces) -> Result<()> {
+        let mut sorted: Vec<(V, u32)> = Vec::new();
         let mut block = 0;
         for first in index.first_rows(partition) {
             let begin = sorted.len();
@@ -127,9 +183,16 @@ impl NearestRows {
         Ok(())
     }
 
+    /// As [`Nearby::find`].
+    fn find_all(&self, keys: &OrderKeys<V>, first: &mut [u32]) {
+        for (row, first) in first.iter_mut().enumerate().filter(|(_, first)| **first != NO_ROW) {
+            *first = keys.get(row).map_or(NO_ROW, |value| self.find(*first, value));
+        }
+    }
+
     /// The row of a key that is nearest to a value, or [`NO_ROW`]; `first` is the key's first row.
     #[inline]
-    pub fn find(&self, first: u32, value: u64) -> u32 {
+    fn find(&self, first: u32, value: V) -> u32 {
         let places = self.places.get(first as usize / PLACES_AT_ONCE).and_then(OnceLock::get);
         let Some(place) = places.and_then(|places| places.get(first as usize % PLACES_AT_ONCE)) else { return NO_ROW };
         let place = place.load(Ordering::Relaxed);
@@ -149,13 +212,13 @@ impl NearestRows {
 }
 
 /// Sorts values with their rows: runs of some thousands, which are merged pair by pair.
-async fn sort_in_pieces(rows: &mut [(u64, u32)], pieces: &mut Pieces) -> Result<()> {
+async fn sort_in_pieces<V: Copy + Ord>(rows: &mut [(V, u32)], pieces: &mut Pieces) -> Result<()> {
     for run in rows.chunks_mut(ROWS_AT_ONCE) {
         run.sort_unstable();
         pieces.pause().await;
     }
     let mut width = ROWS_AT_ONCE;
-    let mut merged: Vec<(u64, u32)> = Vec::new();
+    let mut merged: Vec<(V, u32)> = Vec::new();
     if width < rows.len() {
         grow(&mut merged, rows.len())?;
     }

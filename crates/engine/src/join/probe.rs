@@ -14,7 +14,7 @@ use squall_types::{Block, Column, Result};
 
 use super::build::{Held, JoinTable};
 use super::matching::{Condition, Matching};
-use super::nearest::order_keys;
+use super::nearest::NearValues;
 use crate::evaluate::select;
 use crate::operator::Operator;
 
@@ -60,10 +60,7 @@ impl Operator for JoinProbe {
         let keys = self.matching.keys(&self.matching.left_keys, &block)?;
         let mut first = held.index.find(&keys)?;
         if let (Some(nearest), Some(rows)) = (&self.matching.nearest, &held.nearest) {
-            let values = order_keys(&nearest.left, &block)?;
-            for (row, first) in first.iter_mut().enumerate().filter(|(_, first)| **first != NO_ROW) {
-                *first = values.get(row).map_or(NO_ROW, |value| rows.find(*first, value));
-            }
+            rows.find(&NearValues::new(&nearest.left, &block)?, &mut first);
         }
         let mut pairs = Pairs {
             matching: &self.matching,

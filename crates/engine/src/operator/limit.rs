@@ -18,6 +18,8 @@ pub struct Limit {
     seen: AtomicU64,
     /// Whether rows must come in order for the result to be right.
     needs_order: bool,
+    /// Whether all rows are to come, though no more of them pass.
+    reads_on: bool,
     ties: Option<Ties>,
 }
 
@@ -38,7 +40,13 @@ impl Limit {
     pub fn new(offset: u64, limit: Option<u64>, ties: Option<Vec<SortKey>>, needs_order: bool) -> Self {
         let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
         let ties = ties.map(|keys| Ties { keys, last: Mutex::default() });
-        Self { offset, end, seen: AtomicU64::new(0), needs_order: needs_order || ties.is_some(), ties }
+        Self { offset, end, seen: AtomicU64::new(0), needs_order: needs_order || ties.is_some(), reads_on: false, ties }
+    }
+
+    /// The same limit where, if so asked, the rows after its last one are read, too: somebody counts them.
+    #[must_use]
+    pub fn reading_on(self, reads_on: bool) -> Self {
+        Self { reads_on, ..self }
     }
 }
 
@@ -55,7 +63,9 @@ impl Operator for Limit {
     }
 
     fn is_done(&self) -> bool {
-        self.seen.load(Ordering::SeqCst) >= self.end && self.ties.as_ref().is_none_or(|ties| ties.last.lock().is_over)
+        !self.reads_on
+            && self.seen.load(Ordering::SeqCst) >= self.end
+            && self.ties.as_ref().is_none_or(|ties| ties.last.lock().is_over)
     }
 
     fn needs_order(&self) -> bool {

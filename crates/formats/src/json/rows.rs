@@ -1,6 +1,6 @@
 //! Reads the JSON formats: documents with their rows under `data`, and rows one after the other, as objects or as arrays.
 
-use squall_types::text::{ValueReader, json_value_length, read_json_string};
+use squall_types::text::{JsonRules, ValueReader, json_value_length, read_json_string};
 use squall_types::{DataType, Error, ErrorCode, Result};
 
 use crate::display::pretty::NULL_TEXT;
@@ -35,6 +35,10 @@ pub(crate) struct JsonReader {
     is_ended: bool,
     /// Whether a row may have fewer or more values than there are columns.
     variable_columns: bool,
+    /// Whether an object under a key `n` has values of the columns `n.a`, `n.b`, ….
+    imports_nested: bool,
+    /// Whether a string takes a value of any kind as its text.
+    all_as_strings: bool,
     /// The column that the rows' keys go to.
     key_column: String,
     scratch: Vec<u8>,
@@ -50,6 +54,8 @@ impl JsonReader {
             columns: Vec::new(),
             is_ended: false,
             variable_columns: options.settings.input_format_json_compact_allow_variable_number_of_columns,
+            imports_nested: options.settings.input_format_import_nested_json,
+            all_as_strings: JsonRules::of(&options.settings).all_as_strings(),
             key_column: options.settings.format_json_object_each_row_column_for_object_name.clone(),
             scratch: Vec::new(),
         }
@@ -125,43 +131,82 @@ impl JsonReader {
     }
 
     fn read_object(&mut self, row: &[u8], rows: &mut Rows<ValueReader>, position_of: &mut usize) -> Result<(), Stop> {
-        let mut input = Cursor::complete(row);
-        expect(&mut input, b'{')?;
-        skip_spaces(&mut input);
+        let input = &mut Cursor::complete(row);
+        expect(input, b'{')?;
+        skip_spaces(input);
         if input.eat(b'}')? {
             return Ok(());
         }
         let mut at = 0;
         loop {
-            skip_spaces(&mut input);
+            skip_spaces(input);
             *position_of = input.position();
-            let position = self.key(at, &mut input, rows)?;
+            let key = self.key(at, input, rows)?;
             at += 1;
-            skip_spaces(&mut input);
-            expect(&mut input, b':')?;
-            skip_spaces(&mut input);
+            skip_spaces(input);
+            expect(input, b':')?;
+            skip_spaces(input);
             *position_of = input.position();
-            self.read_value(position, &mut input, rows)?;
-            skip_spaces(&mut input);
+            match key {
+                Key::Column(position) => self.read_value(position, input, rows)?,
+                Key::Nested(name) => self.read_nested(&name, input, rows, position_of)?,
+            }
+            skip_spaces(input);
             *position_of = input.position();
             if !input.eat(b',')? {
-                expect(&mut input, b'}')?;
+                expect(input, b'}')?;
                 return Ok(());
             }
         }
     }
 
+    /// Reads an object whose members are columns that have its key before their names.
+    fn read_nested(
+        &mut self,
+        name: &str,
+        input: &mut Cursor<'_>,
+        rows: &mut Rows<ValueReader>,
+        position_of: &mut usize,
+    ) -> Result<(), Stop> {
+        expect(input, b'{')?;
+        skip_spaces(input);
+        if input.eat(b'}')? {
+            return Ok(());
+        }
+        loop {
+            skip_spaces(input);
+            *position_of = input.position();
+            let position = rows.table.position(&format!("{name}.{}", self.string(input)?))?;
+            skip_spaces(input);
+            expect(input, b':')?;
+            skip_spaces(input);
+            *position_of = input.position();
+            self.read_value(position, input, rows)?;
+            skip_spaces(input);
+            if !input.eat(b',')? {
+                return expect(input, b'}');
+            }
+        }
+    }
+
     /// Reads a key and finds its column; rows mostly have the keys of the row before, in the same order.
-    fn key(&mut self, at: usize, input: &mut Cursor<'_>, rows: &Rows<ValueReader>) -> Result<Option<usize>, Stop> {
+    fn key(&mut self, at: usize, input: &mut Cursor<'_>, rows: &Rows<ValueReader>) -> Result<Key, Stop> {
         if let Some(Some(position)) = self.columns.get(at)
             && let Some((name, _)) = rows.table.schema.fields.get(*position)
             && let Some(rest) = input.rest().strip_prefix(b"\"").and_then(|rest| rest.strip_prefix(name.as_bytes()))
             && rest.starts_with(b"\"")
         {
             input.advance(name.len() + 2);
-            return Ok(Some(*position));
+            return Ok(Key::Column(Some(*position)));
         }
         let name = self.string(input)?;
+        if self.imports_nested {
+            let is_part = |column: &str| column.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'));
+            let names = || rows.table.schema.fields.iter().map(|(column, _)| &**column);
+            if !names().any(|column| column == name) && names().any(is_part) {
+                return Ok(Key::Nested(name));
+            }
+        }
         let position = rows.table.position(&name)?;
         if self.columns.len() <= at {
             self.columns.resize(at + 1, None);
@@ -173,7 +218,7 @@ impl JsonReader {
             let message = format!("Duplicate field found while parsing JSONEachRow format: {name}");
             return Err(Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message)));
         }
-        Ok(position)
+        Ok(Key::Column(position))
     }
 
     fn read_array(&mut self, row: &[u8], rows: &mut Rows<ValueReader>, position_of: &mut usize) -> Result<(), Stop> {
@@ -248,7 +293,8 @@ impl JsonReader {
             }
             return Ok(());
         }
-        if *reader.data_type().inner() == DataType::String && !rest.starts_with(b"\"") {
+        let is_string = *reader.data_type().inner() == DataType::String;
+        if is_string && self.all_as_strings && !rest.starts_with(b"\"") {
             // Anything that is no string is taken as its own text.
             let length = scan(input, Until::Separator, b"\"")?;
             reader.read_whole(rest.get(..length).unwrap_or_default().trim_ascii_end())?;
@@ -259,6 +305,14 @@ impl JsonReader {
         input.advance(read);
         Ok(())
     }
+}
+
+/// What a key of an object is.
+enum Key {
+    /// A column; `None` for one that is passed over.
+    Column(Option<usize>),
+    /// What the names of several columns begin with.
+    Nested(String),
 }
 
 /// The names of the columns under `meta`.

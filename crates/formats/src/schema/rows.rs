@@ -131,7 +131,7 @@ impl GuessRows for FieldRows {
                     _ if is_null => Guess::null(),
                     true => options.quoted_field(text),
                     false if text.is_empty() => Guess::null(),
-                    false => options.field(text),
+                    false => options.csv_field(text),
                 };
                 see(text, guess);
             })?,

@@ -20,7 +20,7 @@ fn guess_of(field: &[u8], rule: Escaping, options: &GuessOptions) -> Result<Gues
         Escaping::Csv => match field {
             b"" | b"\\N" => Guess::null(),
             [quote @ (b'"' | b'\''), inner @ .., last] if quote == last => options.quoted_field(inner),
-            plain => options.field(plain.trim_ascii_end()),
+            plain => options.csv_field(plain.trim_ascii_end()),
         },
         Escaping::Json => JsonValues::new(options, field).value()?,
         Escaping::Quoted => {

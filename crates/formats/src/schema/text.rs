@@ -18,6 +18,9 @@ pub(crate) struct GuessOptions {
     moments: MomentGuess,
     /// Whether numbers in quotes are numbers, in CSV and in JSON.
     csv_numbers_in_strings: bool,
+    /// Whether fields of CSV and of TSV are looked at; else they are strings.
+    csv_best_effort: bool,
+    tsv_best_effort: bool,
     pub json_numbers_in_strings: bool,
     /// Whether an array of JSON has items of any types.
     pub json_dynamic_arrays: bool,
@@ -39,6 +42,8 @@ impl GuessOptions {
                 datetimes: settings.input_format_try_infer_datetimes,
                 form: MomentForm::of_setting(&settings.date_time_input_format),
             },
+            csv_best_effort: settings.input_format_csv_use_best_effort_in_schema_inference,
+            tsv_best_effort: settings.input_format_tsv_use_best_effort_in_schema_inference,
             csv_numbers_in_strings: settings.input_format_csv_try_infer_numbers_from_strings,
             json_numbers_in_strings: settings.input_format_json_try_infer_numbers_from_strings,
             json_dynamic_arrays: settings.input_format_json_infer_array_of_dynamic_from_array_of_different_types,
@@ -62,9 +67,14 @@ impl GuessOptions {
             .unwrap_or_else(|| Kind::String.into())
     }
 
+    /// The kind of an unquoted field of CSV.
+    pub fn csv_field(&self, text: &[u8]) -> Guess {
+        if self.csv_best_effort { self.field(text) } else { Kind::String.into() }
+    }
+
     /// The kind of a field of TSV: what has zeros before its digits is no number, nor is an integer that 64 bits do not hold.
     pub fn escaped_field(&self, text: &[u8]) -> Guess {
-        if text.len() > 1 && text.starts_with(b"0") && text.iter().all(u8::is_ascii_digit) {
+        if !self.tsv_best_effort || text.len() > 1 && text.starts_with(b"0") && text.iter().all(u8::is_ascii_digit) {
             return Kind::String.into();
         }
         match self.field(text) {
@@ -75,6 +85,9 @@ impl GuessOptions {
 
     /// The kind of what stands in quotes: a number there is a string, unless a setting says otherwise.
     pub fn quoted_field(&self, text: &[u8]) -> Guess {
+        if !self.csv_best_effort {
+            return Kind::String.into();
+        }
         let number = self.number(text, self.exponent_floats).filter(|_| self.csv_numbers_in_strings).map(Guess::from);
         let moment = number.or_else(|| self.moment(text).map(Guess::from));
         moment.or_else(|| self.nested(text)).unwrap_or_else(|| Kind::String.into())

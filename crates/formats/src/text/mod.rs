@@ -5,6 +5,7 @@ pub(super) mod custom;
 pub(super) mod escaping;
 pub(super) mod field;
 pub(super) mod form;
+mod null_parts;
 pub(super) mod prometheus;
 pub(super) mod quantity;
 pub(super) mod regexp;

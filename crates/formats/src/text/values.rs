@@ -7,6 +7,7 @@ use crate::input::{RowReader, Rows};
 use crate::options::{Evaluate, FormatOptions};
 use crate::output::{OutputFormat, Statistics};
 use crate::text::field::Fields;
+use crate::text::null_parts::{nulls_as_defaults, with_nulls};
 use crate::text::scan::{Until, scan, skip_spaces};
 use crate::wire::{Cursor, Stop};
 
@@ -98,10 +99,21 @@ impl ValuesReader {
         let Some(evaluate) = &self.evaluate else { return Err(literal) };
         let Ok(expression) = std::str::from_utf8(element) else { return Err(literal) };
         let data_type = reader.data_type().clone();
-        let value = evaluate(expression, &data_type)?;
-        if value.is_null() && !data_type.is_nullable() && null_as_default {
-            return rows.omit(position);
-        }
+        let value = match evaluate(expression, &data_type) {
+            Err(error) if is_of_null(&error) => {
+                // The expression is one of a type that has NULLs, unless the error was another one.
+                let Ok(value) = evaluate(expression, &with_nulls(&data_type)) else { return Err(error) };
+                if !null_as_default {
+                    let message = format!("Cannot insert NULL value into a column of type '{data_type}'");
+                    return Err(Error::new(ErrorCode::TYPE_MISMATCH, message));
+                }
+                if value.is_null() {
+                    return rows.omit(position);
+                }
+                nulls_as_defaults(&value, &data_type)
+            }
+            value => value?,
+        };
         // Through the text of a literal, which every type has and reads back.
         let column = Column::constant(data_type, &value, 1)?;
         let mut literal = Vec::new();
@@ -109,6 +121,11 @@ impl ValuesReader {
         rows.column(position)?.read_quoted(&literal)?;
         Ok(())
     }
+}
+
+/// Whether an error says that a NULL has no place in a type.
+fn is_of_null(error: &Error) -> bool {
+    matches!(error.code, ErrorCode::CANNOT_CONVERT_TYPE | ErrorCode::CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN)
 }
 
 impl RowReader for ValuesReader {

@@ -45,13 +45,21 @@ impl Scope<'_> {
                 distinct.push(*key);
             }
         }
-        if distinct.is_empty() {
+        let settings = self.analyzer.context.settings;
+        let gives_row = !settings.empty_result_for_aggregation_by_constant_keys_on_empty_set
+            && !settings.empty_result_for_aggregation_by_empty_set;
+        if distinct.is_empty() && !(gives_row && keys.iter().any(|key| is_constant(self, *key))) {
             distinct.push(match keys.first() {
                 Some(constant) => *constant,
-                None => self.graph.constant(Value::UInt64(1), DataType::UInt8),
+                None => self.key_of_none(),
             });
         }
         Ok(distinct)
+    }
+
+    /// A key that is the same for all rows: with it there is no group where there are no rows.
+    pub fn key_of_none(&mut self) -> NodeId {
+        self.graph.constant(Value::UInt64(1), DataType::UInt8)
     }
 
     /// Refuses a key whose values may be of several types.

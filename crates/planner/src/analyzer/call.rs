@@ -28,6 +28,17 @@ fn gives_null_for_nulls(name: &str, parameters: &[Value], types: &[DataType]) ->
 }
 
 impl Scope<'_> {
+    /// `untuple(tuple)` where one value is wanted: the only element.
+    fn only_element(&mut self, call: &ast::Function) -> Result<NodeId> {
+        match &self.untupled(call)?[..] {
+            [(node, _)] => Ok(*node),
+            elements => {
+                let message = format!("Expression resolved as list node with size {}. Expected 1", elements.len());
+                Err(self.in_scope(Error::new(ErrorCode::UNSUPPORTED_METHOD, message)))
+            }
+        }
+    }
+
     /// The node of a call.
     ///
     /// # Errors
@@ -44,7 +55,7 @@ impl Scope<'_> {
             "getSetting" => return self.get_setting(call),
             name if shows_names(name) && call.parameters.is_none() => return self.call_with_names(call),
             "grouping" | "GROUPING" => return self.grouping_call(call),
-            "untuple" => return Err(Error::not_implemented("Function untuple in this place")),
+            "untuple" => return self.only_element(call),
             _ => {}
         }
         if let Some(lambda) = self.lambda(&call.name) {

@@ -93,6 +93,7 @@ impl<'q> Definitions<'q> {
         nested: &[Vec<usize>],
     ) -> Result<Expression> {
         let mut node = self.node(position)?;
+        let data_type = self.scope.graph.data_type(node).clone();
         for positions in nested {
             let always = self.scope.graph.constant(Value::UInt64(1), DataType::UInt8);
             let mut arguments = vec![always];
@@ -111,6 +112,10 @@ impl<'q> Definitions<'q> {
             let check = self.scope.scalar("__checkConstraint", vec![condition, message])?;
             // Whatever the check gives, the value is the column's; the check must run for it.
             node = self.scope.scalar("if", vec![check, node, node])?;
+        }
+        // Dictionaries inside of arrays do not come out of a function.
+        if *self.scope.graph.data_type(node) != data_type {
+            node = self.cast(node, &data_type)?;
         }
         self.lower(node)
     }

@@ -22,6 +22,15 @@ use crate::plan::Plan;
 use crate::uses::Used;
 use crate::view;
 
+/// The tables of a FROM clause.
+fn tables_of(from: &ast::From) -> impl Iterator<Item = &ast::TableExpression> {
+    let joined = from.steps.iter().filter_map(|step| match step {
+        FromStep::Join(join) => Some(&join.table),
+        FromStep::ArrayJoin(_) => None,
+    });
+    from.table.iter().chain(joined)
+}
+
 impl Scope<'_> {
     /// Sets the scope's source from a FROM clause.
     ///
@@ -64,7 +73,7 @@ impl Scope<'_> {
             TableSource::Table(name) => match self.named_in_from(name)? {
                 Some(source) if table.with_final && source.as_table().is_none() => return Err(illegal_final("View")),
                 Some(source) => source,
-                None => self.readable_table(name, table.with_final)?,
+                None => self.readable_table(name, table.with_final).map_err(|error| self.of_alias(name, error))?,
             },
             TableSource::Function(function) => self.table_function(function)?,
             TableSource::Subquery(query) => {
@@ -102,15 +111,11 @@ impl Scope<'_> {
             return Ok(None);
         };
         let wanted = self.analyzer.identifier(&name.table)?;
-        let joined = from.steps.iter().filter_map(|step| match step {
-            FromStep::Join(join) => Some(&join.table),
-            FromStep::ArrayJoin(_) => None,
-        });
         let has_alias = |table: &&ast::TableExpression| {
             let is_itself = matches!(&table.source, TableSource::Table(own) if std::ptr::eq(own, name));
             !is_itself && table.alias.as_ref().is_some_and(|alias| alias.value == wanted)
         };
-        let Some(table) = from.table.iter().chain(joined).find(has_alias) else { return Ok(None) };
+        let Some(table) = tables_of(from).find(has_alias) else { return Ok(None) };
         if self.from_aliases.iter().any(|known| known == wanted) || self.has_common_table(wanted) {
             return Ok(None);
         }
@@ -121,6 +126,24 @@ impl Scope<'_> {
         let mut source = source?.named(None, Some(wanted));
         source.alias = None;
         Ok(Some(source))
+    }
+
+    /// The error of a table that is not there, where what was taken for its database is the alias of another table.
+    fn of_alias(&self, name: &ast::TableName, error: Error) -> Error {
+        let (Some(database), Some(from)) = (&name.database, self.select().and_then(|select| select.from.as_ref()))
+        else {
+            return error;
+        };
+        let is_it =
+            |table: &ast::TableExpression| table.alias.as_ref().is_some_and(|alias| alias.value == database.value);
+        if error.code != ErrorCode::UNKNOWN_DATABASE || !tables_of(from).any(is_it) {
+            return error;
+        }
+        let message = format!(
+            "Compound identifier '{}.{}' cannot be resolved as table expression",
+            database.value, name.table.value
+        );
+        self.in_scope(Error::new(ErrorCode::UNKNOWN_IDENTIFIER, message))
     }
 
     /// A table by name that a query can read.

@@ -34,6 +34,8 @@ pub(crate) struct Sets {
     pub grouped: Vec<NodeId>,
     /// Whether set 0 has no keys, as GROUPING SETS may ask for: its group is there without rows, too.
     pub has_group_without_rows: bool,
+    /// Whether the groups of a set are to come together, the sets in their order: as nobody else orders them, this is seen.
+    pub stand_together: bool,
     /// By set, the keys that it has, by their positions.
     members: Vec<Vec<usize>>,
 }
@@ -58,18 +60,26 @@ impl Scope<'_> {
             ast::GroupBy::Rollup(expressions) | ast::GroupBy::Cube(expressions) => {
                 let all = self.members(expressions, items, &mut keys)?;
                 if matches!(group_by, ast::GroupBy::Rollup(_)) {
-                    members.extend((0..=all.len()).map(|count| all[..count].to_vec()));
+                    members.extend((0..=all.len()).rev().map(|count| all[..count].to_vec()));
                 } else {
                     if all.len() > SETS_MAX.ilog2() as usize {
                         return Err(too_many_sets());
                     }
-                    let has = |set: usize, at: usize| set >> at & 1 == 1;
-                    members.extend((0..1usize << all.len()).map(|set| {
+                    let has = |set: usize, at: usize| set >> (all.len() - 1 - at) & 1 == 1;
+                    members.extend((0..1usize << all.len()).rev().map(|set| {
                         all.iter().enumerate().filter(|(at, _)| has(set, *at)).map(|(_, key)| *key).collect()
                     }));
                 }
             }
             ast::GroupBy::GroupingSets(sets) => {
+                // One set is what GROUP BY has without words around it.
+                if let [only] = &sets[..]
+                    && !only.is_empty()
+                    && !self.needs_keys
+                {
+                    let only = ast::GroupBy::Expressions(only.clone());
+                    return Ok(Keys { keys: self.group_keys(&only, items)?, sets: None });
+                }
                 for set in sets {
                     members.push(self.members(set, items, &mut keys)?);
                 }
@@ -80,11 +90,12 @@ impl Scope<'_> {
             return Err(too_many_sets());
         }
         // Of GROUPING SETS an empty one has a group without rows; it comes first.
-        let empty = members.iter().position(Vec::is_empty);
+        let is_written = matches!(group_by, ast::GroupBy::GroupingSets(_));
+        let empty = members.iter().position(Vec::is_empty).filter(|_| is_written);
         if let Some(empty) = empty {
             members.swap(0, empty);
         }
-        let has_group_without_rows = empty.is_some() && matches!(group_by, ast::GroupBy::GroupingSets(_));
+        let has_group_without_rows = empty.is_some();
         self.sets(keys, members, has_group_without_rows)
     }
 
@@ -148,7 +159,8 @@ impl Scope<'_> {
             masked.push(mask);
             grouped.push(if nullable == data_type { *key } else { self.graph.group_key(*key, nullable) });
         }
-        let sets = Sets { numbers, number, masked, grouped, has_group_without_rows, members };
+        let stand_together = self.analyzer.is_outermost();
+        let sets = Sets { numbers, number, masked, grouped, has_group_without_rows, stand_together, members };
         Ok(Keys { keys, sets: Some(sets) })
     }
 

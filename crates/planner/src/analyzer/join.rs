@@ -90,7 +90,7 @@ impl Clauses {
             ));
         };
         let data_type = nearest.left.data_type().inner();
-        if !(data_type.is_number() || data_type.is_date_or_time() || *data_type == DataType::IPv4) {
+        if !(data_type.is_any_number() || data_type.is_date_or_time() || *data_type == DataType::IPv4) {
             let message = format!("ASOF join not supported for type: {data_type}");
             return Err(Error::new(ErrorCode::BAD_TYPE_OF_FIELD, message));
         }

@@ -259,7 +259,31 @@ impl Scope<'_> {
         self.set(values, nullable.set_type(to))
     }
 
-    fn set(&mut self, values: Vec<Value>, item: DataType) -> Result<NodeId> {
+    /// A set of these values, within `max_rows_in_set` and `max_bytes_in_set`.
+    ///
+    /// # Errors
+    /// `SET_SIZE_LIMIT_EXCEEDED`, where the mode is `throw`; where it is `break`, the values of the blocks up to the limit are taken.
+    fn set(&mut self, mut values: Vec<Value>, item: DataType) -> Result<NodeId> {
+        let settings = self.analyzer.context.settings;
+        let (rows_max, bytes_max) = (settings.max_rows_in_set, settings.max_bytes_in_set);
+        let rows = values.len() as u64;
+        let is_over = |max: u64, size: u64| max > 0 && size > max;
+        let value_bytes = |value: &Value| size_of::<Value>() + value.as_bytes().map_or(0, <[u8]>::len);
+        let bytes = if bytes_max > 0 { values.iter().map(value_bytes).sum::<usize>() as u64 } else { 0 };
+        if is_over(rows_max, rows) || is_over(bytes_max, bytes) {
+            if settings.set_overflow_mode != "break" {
+                let what = match is_over(rows_max, rows) {
+                    true => format!("max rows: {rows_max}, current rows: {rows}"),
+                    false => format!("max bytes: {bytes_max}, current bytes: {bytes}"),
+                };
+                let message = format!("Limit for IN-set exceeded, {what}");
+                return Err(Error::new(ErrorCode::SET_SIZE_LIMIT_EXCEEDED, message));
+            }
+            let block = settings.max_block_size.max(1);
+            let most = if rows_max > 0 { rows_max } else { bytes_max / size_of::<Value>() as u64 };
+            let whole_blocks = most.div_ceil(block).max(1).saturating_mul(block);
+            values.truncate(usize::try_from(whole_blocks).unwrap_or(usize::MAX));
+        }
         // Copied here, and once more where the function makes its set.
         reserve(2 * values.len() * size_of::<Value>())?;
         Ok(self.graph.constant(Value::Array(values.into()), DataType::Array(Arc::new(item))))

@@ -166,6 +166,11 @@ impl<'a> Analyzer<'a> {
         result
     }
 
+    /// Whether what is planned now is the query itself, rather than a part of it.
+    pub fn is_outermost(&self) -> bool {
+        self.depth.get() == 0
+    }
+
     /// The number of the next subquery.
     pub fn next_subquery(&self) -> u64 {
         let number = self.subqueries.get() + 1;

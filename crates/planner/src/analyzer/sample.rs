@@ -38,7 +38,9 @@ pub(super) fn sampled(analyzer: &Analyzer<'_>, source: Source, sample: &ast::Sam
     }
     let key = super::text::parse_expression(&key)?;
     let key = scope.resolve(&key)?;
-    let range = Range::of(scope.graph.data_type(key), sample, &|| table.rows().unwrap_or(0))?;
+    let settings = analyzer.context.settings;
+    let replica = Replica { count: settings.parallel_replicas_count, number: settings.parallel_replica_offset };
+    let range = Range::of(scope.graph.data_type(key), sample, replica, &|| table.rows().unwrap_or(0))?;
     let mut conditions = Vec::new();
     for (name, bound) in [("greaterOrEquals", range.begin), ("less", range.end)] {
         if let Some(bound) = bound {
@@ -74,6 +76,13 @@ struct Range {
     factor: f64,
 }
 
+/// Which of several servers this is that share a sample among them, as whoever asks them says: each reads an equal part.
+#[derive(Clone, Copy)]
+struct Replica {
+    count: u64,
+    number: u64,
+}
+
 /// A number between 0 and 1.
 #[derive(Clone, Copy)]
 struct Fraction {
@@ -89,12 +98,21 @@ impl Fraction {
             denominator = denominator.saturating_mul(rows().max(1).into());
             numerator = numerator.min(denominator);
         }
-        // So that products with a range of 64 bits fit.
+        Self::small(numerator, denominator)
+    }
+
+    /// So that products with a range of 64 bits fit.
+    fn small(mut numerator: u128, mut denominator: u128) -> Self {
         while numerator.max(denominator) >> 62 > 0 {
             numerator >>= 1;
             denominator >>= 1;
         }
         Self { numerator, denominator: denominator.max(1) }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        let denominator = self.denominator * other.denominator;
+        Self::small(self.numerator * other.denominator + other.numerator * self.denominator, denominator)
     }
 
     fn is_nothing(self) -> bool {
@@ -108,7 +126,7 @@ impl Fraction {
 }
 
 impl Range {
-    fn of(data_type: &DataType, sample: &ast::Sample, rows: &dyn Fn() -> u64) -> Result<Self> {
+    fn of(data_type: &DataType, sample: &ast::Sample, replica: Replica, rows: &dyn Fn() -> u64) -> Result<Self> {
         let size: u128 = match data_type {
             DataType::UInt8 => 1 << 8,
             DataType::UInt16 => 1 << 16,
@@ -119,8 +137,15 @@ impl Range {
                 return Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_COLUMN_FOR_FILTER, message));
             }
         };
-        let share = Fraction::of(&sample.size, rows);
-        let offset = sample.offset.as_ref().map(|offset| Fraction::of(offset, rows));
+        let mut share = Fraction::of(&sample.size, rows);
+        let mut offset = sample.offset.as_ref().map(|offset| Fraction::of(offset, rows));
+        let factor = share.denominator as f64 / share.numerator.max(1) as f64;
+        if replica.count > 1 {
+            let whole = if share.is_nothing() { Fraction { numerator: 1, denominator: 1 } } else { share };
+            share = Fraction::small(whole.numerator, whole.denominator.saturating_mul(replica.count.into()));
+            let before = Fraction::small(share.numerator.saturating_mul(replica.number.into()), share.denominator);
+            offset = Some(offset.map_or(before, |offset| offset.plus(before)));
+        }
         if share.is_nothing() && offset.is_none() {
             return Ok(Self { begin: None, end: None, is_empty: false, factor: 1.0 });
         }
@@ -141,7 +166,7 @@ impl Range {
             begin: u64::try_from(begin).ok().filter(|begin| *begin > 0),
             end: u64::try_from(end).ok().filter(|_| end < size),
             is_empty: begin >= size,
-            factor: share.denominator as f64 / share.numerator.max(1) as f64,
+            factor,
         })
     }
 }

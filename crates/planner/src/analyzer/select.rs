@@ -206,7 +206,14 @@ impl Scope<'_> {
         self.check_aggregates(&filters, key_nodes)?;
         // Also where nothing is left of them but their types: toTypeName(count()) is one row.
         let has_aggregates = self.graph.has_aggregates();
-        let keys = keys.or_else(|| (has_aggregates || select.with_totals).then(Keys::default));
+        let keys = match keys {
+            None if has_aggregates || select.with_totals => {
+                let is_empty_of_none = self.analyzer.context.settings.empty_result_for_aggregation_by_empty_set;
+                let keys = if is_empty_of_none { vec![self.key_of_none()] } else { Vec::new() };
+                Some(Keys { keys, sets: None })
+            }
+            keys => keys,
+        };
         Ok(Clauses {
             items,
             filters: self.conjuncts(&filters)?,

@@ -389,7 +389,13 @@ impl<'g> Stage<'g> {
         let with_number = |keys: &[NodeId]| keys.iter().copied().chain([sets.number]).collect::<Vec<_>>();
         let (masked, grouped) = (with_number(&sets.masked), with_number(&sets.grouped));
         let key_sets = KeySets { number: keys.keys.len(), has_group_without_rows: sets.has_group_without_rows };
-        Ok(self.aggregate_by(&masked, &grouped, aggregates, (with_totals, Some(key_sets)))?)
+        self.aggregate_by(&masked, &grouped, aggregates, (with_totals, Some(key_sets)))?;
+        if sets.stand_together {
+            let expression = self.lower(sets.number)?;
+            let key = SortKey { expression, descending: false, nulls_first: false };
+            self.then(|input| Plan::Sort { input, keys: vec![key], limit: None, group_limit: None });
+        }
+        Ok(())
     }
 
     /// Groups by the values of `keys`, which are those of `grouped` afterwards.

@@ -28,9 +28,12 @@ pub(super) fn apply(plan: &mut Plan, mode: &str) {
         return;
     }
     // Asked last: a plan for which tables were asked for their rows is not kept.
-    let is_larger = || match (rows(&join.left), rows(&join.right)) {
-        (Some(left), Some(right)) => right >= ROWS_MIN && right / RATIO > left,
-        _ => false,
+    let is_larger = || match join.keys.is_empty() {
+        true => counted(&join.left).zip(counted(&join.right)).is_some_and(|(left, right)| right > left),
+        false => match (rows(&join.left), rows(&join.right)) {
+            (Some(left), Some(right)) => right >= ROWS_MIN && right / RATIO > left,
+            _ => false,
+        },
     };
     let is_wanted = match mode {
         "true" | "1" => true,
@@ -39,6 +42,27 @@ pub(super) fn apply(plan: &mut Plan, mode: &str) {
     };
     if is_wanted {
         swap(plan);
+    }
+}
+
+/// The rows of a side of a join without keys, where ClickHouse knows them: of whole tables and of limits. Of such a join every pair is
+/// seen, in the order of the side that is gone through; so it is the side that ClickHouse goes through, however small they are.
+fn counted(plan: &Plan) -> Option<f64> {
+    match plan {
+        Plan::Scan(scan) => {
+            let is_kept = scan.table.engine().ends_with("MergeTree") || scan.table.engine() == "Memory";
+            (is_kept && scan.predicate.is_none()).then(|| scan.table.rows()).flatten().map(|rows| rows as f64)
+        }
+        Plan::Project { input, .. } => counted(input),
+        Plan::Aggregate(aggregate) => counted(&aggregate.input),
+        Plan::Sort { input, limit, .. } | Plan::Limit { input, limit, .. } => match (counted(input), limit) {
+            (Some(rows), Some(limit)) => Some(rows.min(*limit as f64)),
+            (rows, limit) => rows.or(limit.map(|limit| limit as f64)),
+        },
+        Plan::Join(join) if join.keys.is_empty() && is_symmetric(join) => {
+            Some(counted(&join.left)? * counted(&join.right)?)
+        }
+        _ => None,
     }
 }
 

@@ -96,7 +96,10 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
         aggregate_arithmetic::apply(&mut plan, &context.functions)?;
     }
     checkpoint(PASS_WORK)?;
-    distinct::apply(&mut plan);
+    // DISTINCT itself counts what its limits are of.
+    if settings.max_rows_in_distinct == 0 && settings.max_bytes_in_distinct == 0 {
+        distinct::apply(&mut plan);
+    }
     if settings.query_plan_common_subplans {
         common_subplans::apply(&mut plan)?;
     }

@@ -68,6 +68,10 @@ impl Constraints {
         if settings.readonly > 1 && name == "readonly" {
             return Err(Error::new(ErrorCode::READONLY, "Cannot modify 'readonly' setting in readonly mode"));
         }
+        if !settings.allow_ddl && name == "allow_ddl" {
+            let message = "Cannot modify 'allow_ddl' setting when DDL queries are prohibited for the user";
+            return Err(Error::new(ErrorCode::QUERY_IS_PROHIBITED, message));
+        }
         let Some(constraint) = constraint else { return Ok(()) };
         let violated = |message: String| Err(Error::new(ErrorCode::SETTING_CONSTRAINT_VIOLATION, message));
         let value = canonical(name, value)?;
@@ -182,5 +186,8 @@ mod tests {
         settings.set("readonly", "2").unwrap();
         assert_eq!(code(&settings, "max_execution_time", "1"), None);
         assert_eq!(code(&settings, "readonly", "0"), Some(ErrorCode::READONLY));
+        settings.set("allow_ddl", "0").unwrap();
+        assert_eq!(code(&settings, "allow_ddl", "1"), Some(ErrorCode::QUERY_IS_PROHIBITED));
+        assert_eq!(code(&settings, "max_execution_time", "1"), None);
     }
 }

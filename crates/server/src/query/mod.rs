@@ -199,6 +199,7 @@ impl Query {
         }
         let running = scope.as_ref().unwrap_or(session);
         check_readonly(running, parsed.kind)?;
+        check_ddl(running, parsed.kind)?;
         let server = running.server.clone();
         let quota = use_quota(running, &parsed)?;
         let context =
@@ -641,6 +642,16 @@ fn check_readonly(session: &Session, kind: QueryKind) -> Result<()> {
     };
     let message = format!("{}: Cannot execute query in readonly mode.{why}", session.access.name);
     Err(Error::new(ErrorCode::READONLY, message))
+}
+
+/// Whether a statement that defines something is allowed (`allow_ddl`).
+fn check_ddl(session: &Session, kind: QueryKind) -> Result<()> {
+    let defines = matches!(kind, QueryKind::Create | QueryKind::Drop | QueryKind::Rename | QueryKind::Alter);
+    if session.settings.allow_ddl || !defines {
+        return Ok(());
+    }
+    let message = format!("Cannot execute query. DDL queries are prohibited for the user {}", session.access.name);
+    Err(Error::new(ErrorCode::QUERY_IS_PROHIBITED, message))
 }
 
 #[cfg(test)]

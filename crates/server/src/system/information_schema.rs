@@ -13,8 +13,9 @@ const DATABASES: [&str; 2] = ["information_schema", "INFORMATION_SCHEMA"];
 /// A column: its name, its type, and its value over the table below; an empty one is NULL.
 type Column = (&'static str, &'static str, &'static str);
 
-/// A view: its name, its columns, and what follows FROM.
-type View = (&'static str, &'static [Column], &'static str);
+/// A view: its name, its columns, how many of them its first version had, and what follows FROM. The others come after those of the first
+/// version in capitals.
+type View = (&'static str, &'static [Column], usize, &'static str);
 
 const TEXT: &str = "Nullable(String)";
 const NUMBER: &str = "Nullable(UInt64)";
@@ -36,6 +37,7 @@ const VIEWS: &[View] = &[
             ("default_collation_name", "String", COLLATION),
             ("default_encryption", "String", "'NO'"),
         ],
+        7,
         "system.databases",
     ),
     (
@@ -68,6 +70,7 @@ const VIEWS: &[View] = &[
             ("checksum", "Nullable(Int64)", ""),
             ("create_options", TEXT, ""),
         ],
+        9,
         "system.tables",
     ),
     (
@@ -84,6 +87,7 @@ const VIEWS: &[View] = &[
             ("is_trigger_deletable", NO_YES, "'NO'"),
             ("is_trigger_insertable_into", NO_YES, "'NO'"),
         ],
+        10,
         "system.tables WHERE engine LIKE '%View'",
     ),
     (
@@ -125,6 +129,7 @@ const VIEWS: &[View] = &[
             ("generation_expression", "String", "''"),
             ("srs_id", "Nullable(UInt32)", ""),
         ],
+        26,
         "system.columns",
     ),
     (
@@ -143,6 +148,7 @@ const VIEWS: &[View] = &[
             ("referenced_table_name", TEXT, ""),
             ("referenced_column_name", TEXT, ""),
         ],
+        12,
         "system.columns WHERE is_in_primary_key",
     ),
     (
@@ -160,6 +166,7 @@ const VIEWS: &[View] = &[
             ("table_name", "String", "''"),
             ("referenced_table_name", "String", "''"),
         ],
+        11,
         "system.one WHERE 0",
     ),
     (
@@ -184,19 +191,34 @@ const VIEWS: &[View] = &[
             ("is_visible", "String", "''"),
             ("expression", TEXT, ""),
         ],
+        18,
         "system.one WHERE 0",
     ),
     (
         "engines",
-        &[
-            ("engine", "String", "name"),
-            ("support", "String", "if(name = 'MergeTree', 'DEFAULT', 'YES')"),
-            ("comment", "String", "''"),
-            ("transactions", "String", "'NO'"),
-            ("xa", "String", "'NO'"),
-            ("savepoints", "String", "'NO'"),
-        ],
+        &[("engine", "String", "name"), ("support", "String", "if(name = 'MergeTree', 'DEFAULT', 'YES')")],
+        2,
         "system.table_engines",
+    ),
+    (
+        "character_sets",
+        &[("character_set_name", "String", "name")],
+        1,
+        "(SELECT arrayJoin(['utf8', 'utf8mb4', 'ascii', 'binary']) AS name)",
+    ),
+    (
+        "collations",
+        &[
+            ("collation_name", "String", "name"),
+            ("character_set_name", TEXT, ""),
+            ("id", NUMBER, ""),
+            ("is_default", TEXT, ""),
+            ("is_compiled", TEXT, ""),
+            ("sortlen", NUMBER, ""),
+            ("pad_attribute", TEXT, ""),
+        ],
+        1,
+        "system.collations",
     ),
 ];
 
@@ -206,15 +228,17 @@ const VIEWS: &[View] = &[
 /// Where a type or a query is none.
 pub(super) fn tables() -> Result<Vec<Arc<dyn Table>>> {
     let mut tables = Vec::new();
-    for (name, columns, from) in VIEWS {
+    for (name, columns, first, from) in VIEWS {
         // The names below are those of the table, whatever the view calls its own columns.
         let value = |(_, _, value): &Column| if value.is_empty() { "NULL" } else { *value }.to_owned();
         let values: Vec<String> =
             columns.iter().enumerate().map(|(at, column)| format!("{} AS c{at}", value(column))).collect();
         let mut shown = Vec::new();
         let mut descriptions = Vec::new();
-        for in_capitals in [false, true] {
-            for (at, (name, data_type, _)) in columns.iter().enumerate() {
+        let (early, late) = (0..*first, *first..columns.len());
+        for (places, in_capitals) in [(early.clone(), false), (early, true), (late.clone(), false), (late, true)] {
+            for at in places {
+                let Some((name, data_type, _)) = columns.get(at) else { continue };
                 let name = if in_capitals { name.to_uppercase() } else { (*name).to_owned() };
                 shown.push(format!("c{at} AS {name}"));
                 descriptions.push(ColumnDescription::new(name, DataType::parse(data_type)?));

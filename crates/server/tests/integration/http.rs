@@ -317,6 +317,10 @@ fn users_are_checked() {
     assert_eq!(refused.code(), Some(164), "{}", refused.text());
     assert_eq!(server.post("/?user=reader&max_threads=1", b"SELECT 1").code(), Some(164));
     assert_eq!(server.post("/?user=reader", b"SELECT 1").text(), "1\n");
+    let defined = server.post("/?allow_ddl=0", b"CREATE TABLE t (a UInt8) ENGINE = Memory");
+    assert_eq!(defined.code(), Some(392), "{}", defined.text());
+    assert_eq!(server.post("/?allow_ddl=0", b"SELECT 1").text(), "1\n");
+    assert_eq!(server.post("/?allow_ddl=0", b"SELECT 1 SETTINGS allow_ddl = 1").code(), Some(392));
 }
 
 #[test]

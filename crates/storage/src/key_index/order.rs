@@ -1,18 +1,19 @@
 //! Numbers, dates and times as integers of the same order, so that ranges and nearest values are found by comparing integers.
 
+use arrow_array::Array as _;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as Arrow;
-use squall_types::Column;
+use squall_types::{Column, Physical, Rank};
 
 /// The values of a column as integers of the same order.
 #[derive(Clone, Debug)]
-pub struct OrderKeys {
+pub struct OrderKeys<V = u64> {
     /// One for each row; where a row has no value, anything.
-    pub values: Vec<u64>,
+    pub values: Vec<V>,
     /// The rows that have a value; all of them where this is missing. NaN is none.
     pub valid: Option<NullBuffer>,
 }
@@ -60,10 +61,26 @@ impl OrderKeys {
         };
         Some(Self { values, valid })
     }
+}
 
+impl OrderKeys<Rank> {
+    /// The keys of a column of numbers of 128 or 256 bits that is no constant; `None` of other types.
+    pub fn wide(column: &Column) -> Option<Self> {
+        let physical = column.data_type().physical();
+        let (Physical::Int128 | Physical::Int256 | Physical::UInt128 | Physical::UInt256) = physical else {
+            return None;
+        };
+        let (rank, array) = (physical.rank()?, column.array());
+        let bytes = array.as_fixed_size_binary_opt()?;
+        let values = (0..bytes.len()).map(|row| rank(bytes.value(row))).collect();
+        Some(Self { values, valid: array.logical_nulls().filter(|nulls| nulls.null_count() > 0) })
+    }
+}
+
+impl<V: Copy> OrderKeys<V> {
     /// The key of a row, where it has one.
     #[inline]
-    pub fn get(&self, row: usize) -> Option<u64> {
+    pub fn get(&self, row: usize) -> Option<V> {
         if self.valid.as_ref().is_some_and(|valid| valid.is_null(row)) {
             return None;
         }
@@ -108,5 +125,10 @@ mod tests {
         let keys = OrderKeys::of(&column("Nullable(UInt8)", &[Value::Null, Value::UInt64(3)])).unwrap();
         assert_eq!((keys.get(0), keys.get(1)), (None, Some(3)));
         assert!(OrderKeys::of(&column("String", &[Value::string("a")])).is_none());
+        for data_type in ["Int128", "Decimal(50, 3)"] {
+            let signed = column(data_type, &[-7, -1, 0, 5].map(Value::Int64));
+            let keys = OrderKeys::wide(&signed).unwrap();
+            assert!(keys.values.is_sorted_by(|left, right| left < right), "{data_type}: {:?}", keys.values);
+        }
     }
 }

@@ -7,6 +7,7 @@ mod best_effort;
 mod date_time;
 mod decimal;
 mod escape;
+mod json_rules;
 mod literal;
 mod moment_guess;
 mod number;
@@ -24,6 +25,7 @@ pub use date_time::{
 };
 pub use decimal::{append_any_integer, append_decimal, read_any_integer, read_decimal, whole_integer};
 pub use escape::{append_csv, append_escaped, append_json, append_quoted, read_json_string, read_quoted, unescape};
+pub use json_rules::JsonRules;
 pub use moment_guess::{GuessedMoment, MomentGuess};
 pub use number::{
     FloatText, IntegerError, append_float32, append_float64, append_integer, bfloat16, read_float32, read_float64,
@@ -98,6 +100,8 @@ pub struct TextOptions {
     pub moments: MomentText,
     /// `date_time_input_format`.
     pub moment_form: MomentForm,
+    /// What values JSON may have.
+    pub json_rules: JsonRules,
 }
 
 fn bool_words(settings: &Settings) -> Option<[Arc<[u8]>; 2]> {
@@ -136,6 +140,7 @@ impl TextOptions {
             date_time64_without_zeros: false,
             moments: MomentText::Simple,
             moment_form: MomentForm::default(),
+            json_rules: JsonRules::default(),
         }
     }
 
@@ -167,6 +172,7 @@ impl TextOptions {
                 .date_time_64_output_format_cut_trailing_zeros_align_to_groups_of_thousands,
             moments: MomentText::of_setting(&settings.date_time_output_format),
             moment_form: MomentForm::of_setting(&settings.date_time_input_format),
+            json_rules: JsonRules::of(settings),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `topK`, `topKWeighted`, `approx_top_k`, `approx_top_sum`: the most frequent values, about: Filtered Space-Saving (Homem, Carvalho,
-//! *Finding top-k elements in data streams*, 2010). Exact while the distinct values fit the counters; beyond, a newcomer takes a counter
-//! only when it, or values of its bin, came as often as the least frequent value that has one: rare values do not push out frequent ones.
+//! *Finding top-k elements in data streams*, 2010). Exact while the distinct values fit the counters. Beyond, twice as many values as
+//! there are counters are collected, then the less frequent half is given up; a bin remembers how often its values came, and a newcomer
+//! of that bin begins with that count, all of it uncertain. What came for certain decides, so rare values do not push out frequent ones.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -13,10 +14,12 @@ use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::results::value_column;
 use crate::aggregate::values::element::{Element, with_element};
+use crate::aggregate::values::row_bytes::RowBytes;
 use crate::aggregate::values::row_hash::{number_bits, row_hashes};
+use crate::aggregate::values::slot_order::{hash_bytes, hash_number};
 use crate::aggregate::values::state_bytes::{put_varint, take_count, take_varint};
 use crate::aggregate::values::value_list::{ValueList, list_column};
-use crate::partial_sort::partial_sort;
+use crate::partial_sort::{partial_sort, select};
 
 /// ClickHouse's bound on the number of counters.
 const COUNTERS_MAX: u64 = 0xFF_FFFF;
@@ -96,32 +99,42 @@ struct TopK<E> {
 /// Bins for values without a counter, for each counter; rounded up to a power of two.
 const BINS_PER_COUNTER: usize = 6;
 
+/// So many counters at least are filled before the least frequent ones are given up: else few counters would be sorted all the time.
+const FILLED_MIN: usize = 64;
+
+/// What a bin may say at most, so that sums of bins stay far from the bounds of a count.
+const BIN_MAX: u64 = u32::MAX as u64;
+
 /// Counters of the values that were most frequent so far.
 #[derive(Clone)]
 pub(in crate::aggregate) struct Counters<V> {
+    /// In the order in which the values came, or in which a selection left them: nobody sorts before the result is wanted.
     counters: Vec<Counter<V>>,
     /// The places of the counters by the hashes of their values.
     by_hash: HashTable<u32>,
-    /// The counters with the most frequent value first; of equal ones, that which came to its count first.
-    order: Vec<u32>,
-    /// How often, at most, values of a bin came that have no counter. Empty until all counters are taken.
+    /// How often values of a bin came that were given up. Empty until the first is.
     bins: Vec<u64>,
 }
 
 #[derive(Clone)]
 struct Counter<V> {
     hash: u128,
+    /// The hash that chooses the bin.
+    bin_hash: u64,
     value: V,
     count: u64,
     /// By how much the count may be too high.
     error: u64,
-    /// Its place in the order.
-    place: u32,
 }
 
 impl<V> Counter<V> {
+    /// How often the value came for certain.
+    fn certain(&self) -> u64 {
+        self.count.wrapping_sub(self.error)
+    }
+
     fn precedes(&self, other: &Self) -> bool {
-        self.count > other.count || self.count == other.count && self.error < other.error
+        (self.certain(), self.count) > (other.certain(), other.count)
     }
 }
 
@@ -142,155 +155,157 @@ impl<V> Counters<V> {
     /// `MEMORY_LIMIT_EXCEEDED`.
     fn make_room(&self, values: usize, counters_max: usize) -> Result<()> {
         let wanted = self.counters.len().saturating_add(values);
+        let filled_max = Self::filled_max(counters_max);
         let mut bytes = 0;
-        if wanted.min(counters_max) > self.counters.capacity() {
-            // Each of the three grows to twice its size at least, beside what it held.
-            let counters = wanted.min(counters_max).max(self.counters.capacity() * 2);
+        if wanted.min(filled_max) > self.counters.capacity() {
+            // Each of the two grows to twice its size at least, beside what it held.
+            let counters = wanted.min(filled_max).max(self.counters.capacity() * 2);
             bytes += counters * Self::COUNTER_BYTES;
         }
-        if wanted > counters_max && self.bins.is_empty() {
+        if wanted >= filled_max && self.bins.is_empty() {
             bytes += Self::bins_of(counters_max) * size_of::<u64>();
         }
         squall_types::reserve(bytes)
     }
 
-    /// What a counter takes, with its place in the order and about two slots of the table.
-    const COUNTER_BYTES: usize = size_of::<Counter<V>>() + size_of::<u32>() + 2 * (size_of::<u32>() + 1);
+    /// What a counter takes, with about two slots of the table.
+    const COUNTER_BYTES: usize = size_of::<Counter<V>>() + 2 * (size_of::<u32>() + 1);
 
-    fn add(&mut self, hash: u128, weight: u64, counters_max: usize, value: impl FnOnce() -> V) {
+    /// How many counters are filled when the least frequent ones are given up.
+    fn filled_max(counters_max: usize) -> usize {
+        counters_max.saturating_mul(2).max(FILLED_MIN)
+    }
+
+    /// How many bins there are beside so many counters.
+    fn bins_of(counters_max: usize) -> usize {
+        counters_max.saturating_mul(BINS_PER_COUNTER).next_power_of_two()
+    }
+
+    fn add(&mut self, hash: u128, weight: u64, counters_max: usize, value: impl FnOnce() -> (V, u64)) {
         if let Some(at) = self.find(hash) {
             let count = &mut self.counters[at as usize].count;
             *count = count.wrapping_add(weight);
-            self.rise(at);
             return;
         }
-        if self.counters.len() < counters_max {
-            self.push(hash, value(), weight, 0);
+        let (value, bin_hash) = value();
+        let error = match self.bins.is_empty() || self.counters.len() < counters_max {
+            true => 0,
+            false => self.bins[bin_hash as usize & (self.bins.len() - 1)],
+        };
+        self.push(Counter { hash, bin_hash, value, count: error.wrapping_add(weight), error });
+        self.give_up(counters_max);
+    }
+
+    fn push(&mut self, counter: Counter<V>) {
+        let (hash, at) = (counter.hash, self.counters.len() as u32);
+        self.by_hash.insert_unique(slot_hash(hash), at, |at| slot_hash(self.counters[*at as usize].hash));
+        self.counters.push(counter);
+    }
+
+    /// Where too many counters are filled, gives up the least frequent values: their bins remember how often they came.
+    fn give_up(&mut self, counters_max: usize) {
+        if self.counters.len() < Self::filled_max(counters_max) {
             return;
         }
         if self.bins.is_empty() {
             self.bins = vec![0; Self::bins_of(counters_max)];
         }
-        let Some(&last) = self.order.last() else { return };
-        let (least, least_hash) = (self.counters[last as usize].count, self.counters[last as usize].hash);
+        select(&mut self.counters, counters_max, &Counter::precedes);
         let mask = self.bins.len() - 1;
-        let bin = self.bins[hash as usize & mask];
-        let (count, error) = if weight > least {
-            (weight, 0)
-        } else if bin.wrapping_add(weight) < least {
-            self.bins[hash as usize & mask] = bin.wrapping_add(weight);
-            return;
-        } else {
-            self.bins[least_hash as usize & mask] = least;
-            (bin.wrapping_add(weight), bin)
-        };
-        // The newcomer takes the place of the least frequent.
-        if let Ok(found) = self.by_hash.find_entry(slot_hash(least_hash), |at| *at == last) {
-            found.remove();
+        for counter in self.counters.drain(counters_max..) {
+            let bin = &mut self.bins[counter.bin_hash as usize & mask];
+            *bin = bin.saturating_add(counter.certain()).min(BIN_MAX);
         }
-        let place = self.counters[last as usize].place;
-        self.counters[last as usize] = Counter { hash, value: value(), count, error, place };
-        self.by_hash.insert_unique(slot_hash(hash), last, |at| slot_hash(self.counters[*at as usize].hash));
-        self.rise(last);
-    }
-
-    /// Moves a counter before those that it precedes now.
-    fn rise(&mut self, at: u32) {
-        let mut place = self.counters[at as usize].place as usize;
-        while let Some(before) = place.checked_sub(1)
-            && self.counters[at as usize].precedes(&self.counters[self.order[before] as usize])
-        {
-            let other = self.order[before];
-            self.order.swap(place, before);
-            self.counters[other as usize].place = place as u32;
-            place = before;
+        self.by_hash.clear();
+        for (at, counter) in self.counters.iter().enumerate() {
+            let hash = |at: &u32| slot_hash(self.counters[*at as usize].hash);
+            self.by_hash.insert_unique(slot_hash(counter.hash), at as u32, hash);
         }
-        self.counters[at as usize].place = place as u32;
     }
 
-    /// How many bins there are beside so many counters.
-    fn bins_of(counters_max: usize) -> usize {
-        (counters_max * BINS_PER_COUNTER).next_power_of_two()
-    }
-
-    fn push(&mut self, hash: u128, value: V, count: u64, error: u64) {
-        let at = self.counters.len() as u32;
-        self.by_hash.insert_unique(slot_hash(hash), at, |at| slot_hash(self.counters[*at as usize].hash));
-        self.order.push(at);
-        self.counters.push(Counter { hash, value, count, error, place: at });
-        self.rise(at);
-    }
-
-    /// What values without a counter have come at most.
+    /// How often a value without a counter has come at most.
     fn unknown(&self, counters_max: usize) -> u64 {
-        match self.order.last() {
-            Some(last) if self.counters.len() >= counters_max => self.counters[*last as usize].count,
-            _ => 0,
+        match self.counters.len() >= counters_max {
+            true => self.bins.iter().copied().max().unwrap_or(0),
+            false => 0,
         }
-    }
-
-    /// The values in their order.
-    fn into_sorted(self) -> impl Iterator<Item = Counter<V>> {
-        let mut counters: Vec<Option<Counter<V>>> = self.counters.into_iter().map(Some).collect();
-        self.order.into_iter().filter_map(move |at| counters.get_mut(at as usize).and_then(Option::take))
     }
 
     /// The values that came most often, up to a number of them.
     fn into_first(self, count: usize) -> Vec<Counter<V>> {
-        let mut counters: Vec<Counter<V>> = self.into_sorted().collect();
+        let mut counters = self.counters;
         partial_sort(&mut counters, count, &Counter::precedes);
         counters.truncate(count);
         counters
     }
 
     /// The counters of both (Cafaro, Pulimeno, Tempesta, *A parallel space saving algorithm*, 2016): a value that only one side knows
-    /// has come on the other at most as often as its least frequent one.
-    fn merge(&mut self, mut from: Self, counters_max: usize) {
+    /// has come on the other at most as often as its fullest bin says.
+    fn merge(&mut self, from: Self, counters_max: usize) {
+        if self.counters.is_empty() {
+            *self = from;
+            return;
+        }
+        if from.counters.is_empty() {
+            return;
+        }
         let (unknown_here, unknown_there) = (self.unknown(counters_max), from.unknown(counters_max));
-        let bins = std::mem::take(&mut from.bins);
         self.counters.iter_mut().for_each(|counter| {
             counter.count = counter.count.wrapping_add(unknown_there);
             counter.error = counter.error.wrapping_add(unknown_there);
         });
-        for counter in from.into_sorted() {
-            match self.find(counter.hash) {
-                Some(at) => {
-                    let known = &mut self.counters[at as usize];
-                    known.count = known.count.wrapping_add(counter.count).saturating_sub(unknown_there);
-                    known.error = known.error.wrapping_add(counter.error).saturating_sub(unknown_there);
-                    self.rise(at);
-                }
-                None => {
-                    self.push(
-                        counter.hash,
-                        counter.value,
-                        counter.count.wrapping_add(unknown_here),
-                        counter.error.wrapping_add(unknown_here),
-                    );
-                }
+        for mut counter in from.counters {
+            if let Some(at) = self.find(counter.hash) {
+                let known = &mut self.counters[at as usize];
+                known.count = known.count.wrapping_add(counter.count).wrapping_sub(unknown_there);
+                known.error = known.error.wrapping_add(counter.error).wrapping_sub(unknown_there);
+            } else {
+                counter.count = counter.count.wrapping_add(unknown_here);
+                counter.error = counter.error.wrapping_add(unknown_here);
+                self.push(counter);
             }
         }
-        if self.counters.len() > counters_max {
-            let whole = std::mem::replace(self, Self::new());
-            self.bins = whole.bins.clone();
-            let kept = whole.into_sorted().take(counters_max);
-            kept.for_each(|counter| self.push(counter.hash, counter.value, counter.count, counter.error));
-        }
         if self.bins.is_empty() {
-            self.bins = bins;
+            self.bins = from.bins;
         } else {
-            self.bins.iter_mut().zip(bins).for_each(|(bin, other)| *bin = bin.wrapping_add(other));
+            let sums = self.bins.iter_mut().zip(from.bins);
+            sums.for_each(|(bin, other)| *bin = bin.saturating_add(other).min(BIN_MAX));
         }
+        self.give_up(counters_max);
     }
 
     fn new() -> Self {
-        Self { counters: Vec::new(), by_hash: HashTable::new(), order: Vec::new(), bins: Vec::new() }
+        Self { counters: Vec::new(), by_hash: HashTable::new(), bins: Vec::new() }
+    }
+}
+
+/// What chooses a value's bin: a hash of a number, or of the bytes of anything else.
+struct BinHashes {
+    bytes: RowBytes,
+    is_number: bool,
+}
+
+impl BinHashes {
+    fn new(column: &Column) -> Result<Self> {
+        use DataType as T;
+        let is_number = match column.data_type() {
+            T::Bool | T::Float32 | T::Float64 | T::Date | T::DateTime(_) | T::Enum8(_) | T::Enum16(_) | T::IPv4 => true,
+            other => other.is_integer(),
+        };
+        Ok(Self { bytes: RowBytes::new(column.data_type(), column.array())?, is_number })
+    }
+
+    fn of(&self, row: usize) -> u64 {
+        let mut bytes = Vec::new();
+        self.bytes.append_alone(row, &mut bytes);
+        if self.is_number { hash_number(&bytes) } else { hash_bytes(&bytes) }
     }
 }
 
 /// The arguments of a block.
 pub(in crate::aggregate) struct Rows<'a, E: Element> {
     hashes: Vec<u128>,
+    bins: BinHashes,
     values: E::Rows<'a>,
     weights: Option<Vec<u64>>,
 }
@@ -314,7 +329,7 @@ impl<E: Element> StateFunction for TopK<E> {
         let hashes = row_hashes(std::slice::from_ref(column), column.rows())?;
         let weights =
             weights.first().map(|weights| number_bits(weights).ok_or_else(|| Error::logical("weights are numbers")));
-        Ok(Rows { hashes, values: E::rows(column)?, weights: weights.transpose()? })
+        Ok(Rows { hashes, bins: BinHashes::new(column)?, values: E::rows(column)?, weights: weights.transpose()? })
     }
 
     fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
@@ -323,7 +338,8 @@ impl<E: Element> StateFunction for TopK<E> {
 
     fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
         let weight = rows.weights.as_ref().map_or(1, |weights| weights[row]);
-        state.add(rows.hashes[row], weight, self.counters, || E::own(E::get(&rows.values, row)));
+        let value = || (E::own(E::get(&rows.values, row)), rows.bins.of(row));
+        state.add(rows.hashes[row], weight, self.counters, value);
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
@@ -333,8 +349,11 @@ impl<E: Element> StateFunction for TopK<E> {
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        put_varint(state.counters.len() as u64, out);
-        for counter in state.order.iter().filter_map(|at| state.counters.get(*at as usize)) {
+        let mut order: Vec<&Counter<E::Owned>> = state.counters.iter().collect();
+        partial_sort(&mut order, self.counters, &|left: &&Counter<_>, right: &&Counter<_>| left.precedes(right));
+        order.truncate(self.counters);
+        put_varint(order.len() as u64, out);
+        for counter in order {
             E::write(&self.item, &counter.value, out)?;
             put_varint(counter.count, out);
             put_varint(counter.error, out);
@@ -357,12 +376,13 @@ impl<E: Element> StateFunction for TopK<E> {
         let column =
             E::column(&self.item, read.iter().map(|(value, ..)| value.clone()).collect::<Vec<_>>().into_iter())?;
         let hashes = row_hashes(std::slice::from_ref(&column), read.len())?;
+        let bin_hashes = BinHashes::new(&column)?;
         let mut state = self.state();
-        for ((value, count, error), hash) in read.into_iter().zip(hashes) {
+        for (row, ((value, count, error), hash)) in read.into_iter().zip(hashes).enumerate() {
             if state.find(hash).is_some() {
                 return Err(wrong("has a value twice"));
             }
-            state.push(hash, value, count, error);
+            state.push(Counter { hash, bin_hash: bin_hashes.of(row), value, count, error });
         }
         let bins = take_count(bytes)?;
         if bins != 0 && bins != Counters::<E::Owned>::bins_of(self.counters) {

@@ -113,7 +113,7 @@ impl Hashing {
             Self::Bytes => (!bytes.is_empty()).then(|| hash_bytes(bytes)),
             _ if bytes.iter().all(|byte| *byte == 0) => None,
             Self::Slots => Some(word(bytes)),
-            Self::Crc => Some(u64::from(bytes.chunks(8).fold(u32::MAX, |crc, chunk| crc32c(crc, word(chunk))))),
+            Self::Crc => Some(hash_number(bytes)),
             Self::Mixed => Some(mix(word(bytes))),
         }
     }
@@ -124,8 +124,13 @@ fn word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
+/// CRC-32C of a number's words.
+pub(in crate::aggregate) fn hash_number(bytes: &[u8]) -> u64 {
+    bytes.chunks(8).fold(u32::MAX, |crc, chunk| crc32c(crc, word(chunk))).into()
+}
+
 /// CRC-32C of the words from the first on and of the last eight bytes; CityHash's way with fewer.
-fn hash_bytes(bytes: &[u8]) -> u64 {
+pub(in crate::aggregate) fn hash_bytes(bytes: &[u8]) -> u64 {
     let Some((_, last)) = bytes.split_last_chunk::<8>() else { return city::hash64(bytes) };
     let words = bytes.chunks_exact(8).take((bytes.len().div_ceil(8) - 1).max(1));
     crc32c(words.fold(u32::MAX, |crc, chunk| crc32c(crc, word(chunk))), u64::from_le_bytes(*last)).into()

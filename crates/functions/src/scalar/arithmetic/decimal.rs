@@ -22,6 +22,8 @@ struct Plan {
     left_power: u32,
     right_power: u32,
     result: DataType,
+    /// Whether what does not fit is an error (`decimal_check_overflow`); else its lowest bits are the result.
+    checks: bool,
 }
 
 /// Binds an operation of which an argument is a decimal.
@@ -77,8 +79,13 @@ pub(super) fn bind(call: &Call<'_>, operation: Operation) -> Result<Arc<dyn Boun
         || left_power > 18
         || right_power > 18
         || [left, right].iter().any(|side| side.fixed_width_bytes() > Some(8));
-    let plan =
-        Plan { operation, left_power: left_power.into(), right_power: right_power.into(), result: result.clone() };
+    let plan = Plan {
+        operation,
+        left_power: left_power.into(),
+        right_power: right_power.into(),
+        result: result.clone(),
+        checks: call.context.settings.decimal_check_overflow,
+    };
     call.bind(result, move |arguments, rows| match plan.compute_narrow(arguments, rows)? {
         Some(column) => Ok(column),
         None if is_large => plan.compute::<I256>(arguments, rows),
@@ -139,7 +146,10 @@ impl Plan {
         if divides && right.values().contains(&Some(T::default())) {
             return Err(Error::new(ErrorCode::ILLEGAL_DIVISION, "Division by zero"));
         }
-        let of = match self.operation {
+        let of: fn(T, T) -> Option<T> = match self.operation {
+            Operation::Plus if !self.checks => |left: T, right: T| Some(left.wrapping_plus(right)),
+            Operation::Minus if !self.checks => |left: T, right: T| Some(left.wrapping_minus(right)),
+            Operation::Multiply if !self.checks => |left: T, right: T| Some(left.wrapping_times(right)),
             Operation::Plus => T::plus,
             Operation::Minus => T::minus,
             Operation::Multiply => T::times,
@@ -150,6 +160,9 @@ impl Plan {
         let overflow = || Error::new(ErrorCode::DECIMAL_OVERFLOW, "Decimal math overflow");
         squall_types::match_integer!(self.result, R => {
             let fits = |value: T| {
+                if !self.checks {
+                    return Some(R::wrap_large(value.large()));
+                }
                 if T::BYTES <= 16 { value.small().and_then(R::fit) } else { R::fit_large(value.large()) }
             };
             let values = try_both(&left, &right, rows, |left, right| fits(of(left?, right?)?), overflow)?;

@@ -16,6 +16,9 @@ use crate::scalar::set::item_numbers;
 use crate::scalar::simple::{Call, argument, integers};
 use crate::scalar::tuple::{elements, from_elements};
 
+/// The digits of a decimal of 128 bits.
+const DECIMAL128_DIGITS: u8 = 38;
+
 type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// Keys and values of a map, or of a tuple of two arrays.
@@ -106,6 +109,18 @@ pub(super) fn combine(call: &Call<'_>, subtracts: bool) -> Bound {
         values.first().filter(|first| first.is_wide_integer() && values.iter().all(|value| value == *first))
     {
         (*wide).clone()
+    } else if let Some(DataType::Decimal(..)) = values.first() {
+        let sum = |value: &DataType| match value {
+            DataType::Decimal(precision, scale) => {
+                Some(DataType::Decimal(if *precision > DECIMAL128_DIGITS { 76 } else { DECIMAL128_DIGITS }, *scale))
+            }
+            _ => None,
+        };
+        let sums = values.iter().map(|value| sum(value)).collect::<Vec<_>>();
+        match &sums[..] {
+            [Some(first), others @ ..] if others.iter().all(|other| other.as_ref() == Some(first)) => first.clone(),
+            _ => return refused(format!("All value types in {name} should be decimals of one scale")),
+        }
     } else {
         return refused(format!("All value types in {name} should be either or float or integer"));
     };
@@ -169,7 +184,7 @@ pub(super) fn combine(call: &Call<'_>, subtracts: bool) -> Bound {
     })
 }
 
-/// The sums of integers past 64 bits: of each, the columns and the rows of its terms.
+/// The sums of integers past 64 bits, or of decimals that are held as such: of each, the columns and the rows of its terms.
 fn summed_wide(value: &DataType, columns: &[Column], sums: &[Vec<(usize, usize)>], subtracts: bool) -> Result<Column> {
     let array = match_integer!(value, T => {
         let columns: Vec<_> = columns.iter().map(|column| T::values(&**column.array())).collect();

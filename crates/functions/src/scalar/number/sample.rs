@@ -14,10 +14,14 @@ fn below(value: f64) -> f64 {
     libm::erfc(-value / std::f64::consts::SQRT_2) / 2.0
 }
 
-/// The value below which this share of a standard normal distribution is: found by halving, then by Newton's steps.
+/// The value below which this share of a standard normal distribution is: found by halving, then by Newton's steps. In the upper half
+/// the share above it is what counts: it is small, so that more of its digits are known.
 fn quantile(share: f64) -> f64 {
     if !(share > 0.0 && share < 1.0) {
         return f64::NAN;
+    }
+    if share > 0.5 {
+        return -quantile(1.0 - share);
     }
     let (mut low, mut high) = (-40.0, 40.0);
     for _ in 0..60 {

@@ -26,7 +26,7 @@ use crate::function::ScalarFunction;
 
 /// Every function of this module.
 pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("FQDN", session::resolve).of_moment(),
+    &Function::new("FQDN", session::resolve).of_moment().not_folded(),
     &Function::new("IPv4NumToString", address::resolve_v4_text).never_throws(),
     &Function::new("IPv4NumToStringClassC", address::resolve_v4_text),
     &Function::new("IPv4StringToNum", address::resolve_v4_number),
@@ -189,7 +189,11 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
         .with_nulls()
         .with_dictionaries()
         .with_constants(),
-    &Function::new("dumpColumnStructure", structure::resolve_dump).with_nulls().with_dictionaries().with_constants(),
+    &Function::new("dumpColumnStructure", structure::resolve_dump)
+        .with_nulls()
+        .with_dictionaries()
+        .with_constants()
+        .not_folded(),
     &Function::new("getSizeOfEnumType", structure::resolve_enum_size),
     &Function::new("getTypeSerializationStreams", structure::resolve_streams).with_nulls().with_dictionaries(),
     &Function::new("blockSerializedSize", structure::resolve_serialized_size)

@@ -289,7 +289,7 @@ pub(super) fn resolve_port(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     })
 }
 
-/// The parameters behind the first `?` (or `#`).
+/// What is between the marks behind the first `?` (or `#`): a parameter each, which may have more `?` before it and in it.
 fn parameters(url: &[u8]) -> impl Iterator<Item = &[u8]> {
     let start = url.iter().position(|byte| matches!(byte, b'?' | b'#')).map_or(url.len(), |at| at + 1);
     url[start..].split(|byte| matches!(byte, b'&' | b'#')).filter(|parameter| !parameter.is_empty())
@@ -304,8 +304,10 @@ pub(super) fn resolve_parameters(call: &Call<'_>) -> Result<Arc<dyn BoundFunctio
         list_column(rows, |list, row| {
             let url = urls.get(row);
             for parameter in parameters(url) {
-                // A name ends with a mark: the last parameter has none without `=`.
+                // A name begins after the last `?` before it, and ends with a mark: the last parameter has none without `=`.
                 let name = until(parameter, b"=");
+                let name_start = name.iter().rposition(|byte| *byte == b'?').map_or(0, |at| at + 1);
+                let (name, parameter) = (&name[name_start..], &parameter[name_start..]);
                 let is_last = offset_in(url, parameter).is_some_and(|start| start + parameter.len() == url.len());
                 if !is_last || name.len() < parameter.len() {
                     list.push(if only_names { name } else { parameter })?;
@@ -316,10 +318,19 @@ pub(super) fn resolve_parameters(call: &Call<'_>) -> Result<Arc<dyn BoundFunctio
     })
 }
 
+/// The first parameter of a name, with its value.
+fn parameter_of_name<'a>(url: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let starts = |parameter: &'a [u8]| {
+        let inner = parameter.iter().enumerate().filter(|(_, byte)| **byte == b'?').map(|(at, _)| at + 1);
+        std::iter::once(0).chain(inner).map(move |at| &parameter[at..])
+    };
+    let is_it = |found: &&[u8]| found.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"="));
+    parameters(url).flat_map(starts).find(is_it)
+}
+
 /// What goes with the first parameter of a name: the `&` behind it, or, of the last one, the `&` before it.
 fn range_of_parameter(url: &[u8], name: &[u8]) -> Option<Range<usize>> {
-    let is_it = |parameter: &&[u8]| parameter.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"="));
-    let parameter = parameters(url).find(is_it)?;
+    let parameter = parameter_of_name(url, name)?;
     let start = offset_in(url, parameter)?;
     let end = start + parameter.len();
     Some(match (url.get(end), url[..start].last()) {
@@ -369,10 +380,9 @@ pub(super) fn resolve_parameter(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
         let (urls, names) = (Strings::of(arguments, 0)?, Strings::of(arguments, 1)?);
         string_column(rows, urls.bytes(rows), |out, row| {
             let (url, name) = (urls.get(row), names.get(row));
-            let is_it = |parameter: &&[u8]| parameter.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"="));
             if cut {
                 append_without(out, url, std::iter::once(name));
-            } else if let Some(parameter) = parameters(url).find(is_it) {
+            } else if let Some(parameter) = parameter_of_name(url, name) {
                 out.extend_from_slice(&parameter[name.len() + 1..]);
             }
             Ok(())

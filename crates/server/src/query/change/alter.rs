@@ -423,9 +423,14 @@ async fn evaluate(session: &Session, value: &ast::Expression, context: &Arc<Quer
     let select = show::query(&format!("SELECT {}", squall_sql::format_expression(value)))?;
     let plan = planning::plan(session, &select, context).await?;
     let mut stream = session.server.engine.start(&plan, context.clone())?;
-    let mut found = None;
+    let (mut found, mut rows) = (None, 0);
     while let Some(block) = stream.next().await {
         let block = block?;
+        rows += block.rows();
+        if rows > 1 {
+            let message = format!("A partition is not a constant expression: {}", squall_sql::format_expression(value));
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
         if block.rows() > 0 && !block.columns().is_empty() {
             found = Some(block.column(0).materialize()?.slice(0, 1));
         }

@@ -75,9 +75,10 @@ pub(in crate::query) async fn describe(
         for column in of {
             let mut found = Vec::new();
             subcolumns(&column.name, &column.data_type, 0, &mut found);
-            let found = found.into_iter().map(|(name, data_type)| Described {
-                is_subcolumn: true,
-                ..Described::own(ColumnDescription { name: name.into(), data_type, default: None, ..column.clone() })
+            let found = found.into_iter().map(|Subcolumn { name, data_type, is_structure }| {
+                let codec = column.codec.clone().filter(|_| !is_structure);
+                let own = ColumnDescription { name: name.into(), data_type, default: None, codec, ..column.clone() };
+                Described { is_subcolumn: true, ..Described::own(own) }
             });
             rows.extend(found);
         }
@@ -124,30 +125,48 @@ impl Described {
     }
 }
 
+/// A subcolumn.
+struct Subcolumn {
+    name: String,
+    data_type: DataType,
+    /// Whether it says where values are, rather than what: the column's codec is not for such.
+    is_structure: bool,
+}
+
+impl Subcolumn {
+    fn new(name: String, data_type: DataType) -> Self {
+        Self { name, data_type, is_structure: false }
+    }
+
+    fn of_structure(name: String, data_type: DataType) -> Self {
+        Self { is_structure: true, ..Self::new(name, data_type) }
+    }
+}
+
 /// The subcolumns of a column, each before its own; an array's are arrays.
-fn subcolumns(name: &str, data_type: &DataType, level: usize, found: &mut Vec<(String, DataType)>) {
+fn subcolumns(name: &str, data_type: &DataType, level: usize, found: &mut Vec<Subcolumn>) {
     let in_arrays = |data_type: DataType| (0..level).fold(data_type, |item, _| DataType::Array(Arc::new(item)));
     match data_type {
-        DataType::String => found.push((format!("{name}.size"), in_arrays(DataType::UInt64))),
+        DataType::String => found.push(Subcolumn::new(format!("{name}.size"), in_arrays(DataType::UInt64))),
         DataType::Nullable(inner) if **inner == DataType::String => {
-            found.push((format!("{name}.null"), in_arrays(DataType::UInt8)));
-            found.push((format!("{name}.size"), in_arrays(DataType::UInt64.to_nullable())));
+            found.push(Subcolumn::of_structure(format!("{name}.null"), in_arrays(DataType::UInt8)));
+            found.push(Subcolumn::new(format!("{name}.size"), in_arrays(DataType::UInt64.to_nullable())));
         }
         DataType::Nullable(inner) => {
-            found.push((format!("{name}.null"), in_arrays(DataType::UInt8)));
+            found.push(Subcolumn::of_structure(format!("{name}.null"), in_arrays(DataType::UInt8)));
             subcolumns(name, inner, level, found);
         }
         DataType::Array(item) => {
-            found.push((format!("{name}.size{level}"), in_arrays(DataType::UInt64)));
+            found.push(Subcolumn::of_structure(format!("{name}.size{level}"), in_arrays(DataType::UInt64)));
             subcolumns(name, item, level + 1, found);
         }
         DataType::Map(key, value) => {
-            found.push((format!("{name}.size{level}"), in_arrays(DataType::UInt64)));
+            found.push(Subcolumn::of_structure(format!("{name}.size{level}"), in_arrays(DataType::UInt64)));
             for (part, data_type) in [("keys", key), ("values", value)] {
                 let name = format!("{name}.{part}");
-                found.push((name.clone(), in_arrays(DataType::Array(data_type.clone()))));
+                found.push(Subcolumn::new(name.clone(), in_arrays(DataType::Array(data_type.clone()))));
                 if **data_type == DataType::String {
-                    found.push((format!("{name}.size"), in_arrays(DataType::array(DataType::UInt64))));
+                    found.push(Subcolumn::new(format!("{name}.size"), in_arrays(DataType::array(DataType::UInt64))));
                 }
             }
         }
@@ -155,25 +174,28 @@ fn subcolumns(name: &str, data_type: &DataType, level: usize, found: &mut Vec<(S
             for (at, element) in elements.iter().enumerate() {
                 let part = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
                 let name = format!("{name}.{part}");
-                found.push((name.clone(), in_arrays(element.data_type.clone())));
+                found.push(Subcolumn::new(name.clone(), in_arrays(element.data_type.clone())));
                 subcolumns(&name, &element.data_type, level, found);
             }
         }
         DataType::Variant(alternatives) => {
             for one in alternatives.iter() {
                 let name = format!("{name}.{one}");
-                found.push((name.clone(), in_arrays(one.alternative())));
+                found.push(Subcolumn::new(name.clone(), in_arrays(one.alternative())));
+                if *one == DataType::String {
+                    found.push(Subcolumn::new(format!("{name}.size"), in_arrays(DataType::UInt64.to_nullable())));
+                }
                 if !one.can_be_inside_nullable() {
                     subcolumns(&name, one, level, found);
                 }
             }
             let nullable = alternatives.iter().filter(|one| one.can_be_inside_nullable());
-            found.extend(nullable.map(|one| (format!("{name}.{one}.null"), in_arrays(DataType::UInt8))));
+            found.extend(nullable.map(|one| Subcolumn::new(format!("{name}.{one}.null"), in_arrays(DataType::UInt8))));
         }
         DataType::Json(json) => {
             for (path, data_type) in json.typed.iter() {
                 let name = format!("{name}.{path}");
-                found.push((name.clone(), in_arrays(data_type.clone())));
+                found.push(Subcolumn::new(name.clone(), in_arrays(data_type.clone())));
                 subcolumns(&name, data_type, level, found);
             }
         }

@@ -34,7 +34,7 @@ pub(in crate::merge_tree) fn of_parts(table: &MergeTreeTable) -> Vec<PartInfo> {
             rows: part.rows,
             bytes_on_disk: part.file.bytes,
             part_type: marking.part_type(part.rows, part.file.bytes),
-            marks: marking.marks(part.rows, part.description.granularity),
+            marks: marking.marks(part.rows, part.file.bytes, part.description.granularity),
             primary_key_bytes: part.description.primary_index.keys.iter().map(Column::memory_bytes).sum::<usize>()
                 as u64,
             path: part.file.path.clone(),
@@ -49,10 +49,17 @@ pub(in crate::merge_tree) fn of_parts(table: &MergeTreeTable) -> Vec<PartInfo> {
     table.parts.parts.iter().map(info).collect()
 }
 
+/// The kind of small parts.
+const COMPACT: &str = "Compact";
+
 /// What the table's settings say of marks and kinds of parts. Here they change nothing but what is told of parts.
 pub(in crate::merge_tree) struct Marking {
     /// Granules may have fewer rows than `index_granularity`, so that a mark at the end tells how many the last one has.
     is_adaptive: bool,
+    /// About so many bytes a granule may have (`index_granularity_bytes`).
+    granule_bytes: u64,
+    /// The bytes of a row in memory, where all rows have as many.
+    row_bytes: Option<u64>,
     /// Parts of fewer bytes or rows are compact.
     wide_from_bytes: u64,
     wide_from_rows: u64,
@@ -64,23 +71,45 @@ impl Marking {
             let set = definition.settings.iter().find(|(known, _)| &**known == name);
             set.and_then(|(_, value)| value.parse().ok()).unwrap_or(default)
         };
+        let granule_bytes = setting("index_granularity_bytes", 10 << 20);
+        let stored = definition.columns.iter().filter(|column| column.is_stored());
         Self {
-            is_adaptive: setting("index_granularity_bytes", 10 << 20) > 0,
+            is_adaptive: granule_bytes > 0,
+            granule_bytes,
+            row_bytes: stored.map(|column| width(&column.data_type)).sum(),
             wide_from_bytes: setting("min_bytes_for_wide_part", 10 << 20),
             wide_from_rows: setting("min_rows_for_wide_part", 0),
         }
     }
 
-    /// The marks of so many rows in granules of one size.
-    pub(in crate::merge_tree) fn marks(&self, rows: u64, granularity: usize) -> u64 {
-        let granules = rows.div_ceil(granularity.max(1) as u64);
+    /// The marks of a part of so many rows and bytes. Where rows are too wide for granules of `granularity`, these have fewer; a compact
+    /// part has no last granule of less than half the rows of the others.
+    pub(in crate::merge_tree) fn marks(&self, rows: u64, bytes: u64, granularity: usize) -> u64 {
+        let mut granularity = granularity.max(1) as u64;
+        if let Some(row_bytes) = self.row_bytes.filter(|bytes| self.is_adaptive && *bytes > 0) {
+            let of_all = rows.saturating_mul(row_bytes) / self.granule_bytes;
+            let fitting = rows.checked_div(of_all).unwrap_or(self.granule_bytes / row_bytes);
+            granularity = granularity.min(fitting.max(1));
+        }
+        let (full, rest) = (rows / granularity, rows % granularity);
+        let joins_last = full > 0 && rest * 2 < granularity && self.part_type(rows, bytes) == COMPACT;
+        let granules = full + u64::from(rest > 0 && !joins_last);
         granules + u64::from(self.is_adaptive && granules > 0)
     }
 
-    /// What a part of so many rows and bytes is called.
+    /// What a part of so many rows and bytes is called. The bytes that count are those in memory, where they are known.
     pub(in crate::merge_tree) fn part_type(&self, rows: u64, bytes: u64) -> &'static str {
+        let bytes = self.row_bytes.map_or(bytes, |row_bytes| rows.saturating_mul(row_bytes));
         let is_small = bytes < self.wide_from_bytes || rows < self.wide_from_rows;
-        if self.is_adaptive && is_small { "Compact" } else { "Wide" }
+        if self.is_adaptive && is_small { COMPACT } else { "Wide" }
+    }
+}
+
+/// The bytes of a value in memory, where all values of a type have as many.
+fn width(data_type: &DataType) -> Option<u64> {
+    match data_type {
+        DataType::Nullable(inner) => Some(width(inner)? + 1),
+        other => other.fixed_width_bytes().map(|bytes| bytes as u64),
     }
 }
 

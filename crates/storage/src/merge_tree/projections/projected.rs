@@ -56,7 +56,7 @@ impl MergeTreeTable {
                     parent: part.file.name.clone(),
                     rows: found.rows,
                     part_type: marking.part_type(found.rows, found.file.bytes),
-                    marks: marking.marks(found.rows, found.description.granularity),
+                    marks: marking.marks(found.rows, found.file.bytes, found.description.granularity),
                     bytes_on_disk: found.file.bytes,
                 })
             };

@@ -15,6 +15,10 @@ impl Node {
             self.append_default();
             return Ok(());
         }
+        if scratch.json.empty_as_default && input.eat_word(b"\"\"") {
+            self.append_default();
+            return Ok(());
+        }
         match self {
             Self::Nullable(inner, valid) => {
                 inner.read_json(input, scratch)?;
@@ -29,6 +33,10 @@ impl Node {
                 input.list(b'[', b']', |input| items.read_json(input, scratch))?;
                 push_end(offsets, items.rows())
             }
+            Self::Map(offsets, keys, values) if scratch.json.maps_as_arrays => {
+                input.list(b'[', b']', |input| read_entry(keys, values, input, scratch))?;
+                push_end(offsets, keys.rows())
+            }
             Self::Map(offsets, keys, values) => {
                 input.list(b'{', b'}', |input| {
                     keys.read_json(input, scratch)?;
@@ -38,7 +46,7 @@ impl Node {
                 })?;
                 push_end(offsets, keys.rows())
             }
-            Self::Tuple(elements, rows) if input.peek() == Some(b'{') => {
+            Self::Tuple(elements, rows) if input.peek() == Some(b'{') && scratch.json.named_tuples_as_objects => {
                 let before = *rows;
                 input.list(b'{', b'}', |input| {
                     scratch.bytes.clear();
@@ -50,6 +58,16 @@ impl Node {
                     let Some((_, element)) = found else {
                         // What the tuple does not have is passed over.
                         if elements.iter().all(|(known, _)| known.as_bytes() != name) {
+                            if !scratch.json.ignores_unknown_keys {
+                                return Err(Error::new(
+                                    ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK,
+                                    format!(
+                                        "Tuple doesn't have element with name '{}', enable setting \
+                                         input_format_json_ignore_unknown_keys_in_named_tuple",
+                                        shown(&name)
+                                    ),
+                                ));
+                            }
                             input.skip_spaces();
                             input.expect(b':')?;
                             return input.skip_json();
@@ -63,7 +81,17 @@ impl Node {
                     input.expect(b':')?;
                     element.read_json(input, scratch)
                 })?;
-                for (_, element) in elements.iter_mut().filter(|(_, element)| element.rows() == before) {
+                for (name, element) in elements.iter_mut().filter(|(_, element)| element.rows() == before) {
+                    if !scratch.json.defaults_for_missing_elements {
+                        return Err(Error::new(
+                            ErrorCode::INCORRECT_DATA,
+                            format!(
+                                "JSON object doesn't contain tuple element {name}. If you want to insert defaults in case of \
+                                 missing elements, enable setting \
+                                 input_format_json_defaults_for_missing_elements_in_named_tuple"
+                            ),
+                        ));
+                    }
                     element.append_default();
                 }
                 *rows += 1;
@@ -112,17 +140,28 @@ impl Node {
             // A string takes a bare number or word as it is written.
             Self::String(..) | Self::FixedString(..) => {
                 let rest = input.rest();
+                let first = input.peek();
+                if !scratch.json.takes_as_string(first) {
+                    let (code, what) = match first {
+                        Some(b'{' | b'[' | b't' | b'f') => (ErrorCode::INCORRECT_DATA, "JSON String value"),
+                        _ => (ErrorCode::CANNOT_PARSE_QUOTED_STRING, "JSON string: expected opening quote"),
+                    };
+                    return Err(Error::new(code, format!("Cannot parse {what}: {}", shown(rest))));
+                }
+                if matches!(first, Some(b'{' | b'[')) {
+                    return self.read_whole(json_value(input)?, scratch);
+                }
                 let end = rest
                     .iter()
                     .position(|byte| matches!(byte, b',' | b'}' | b']' | b':') || byte.is_ascii_whitespace());
                 let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-                if text.is_empty() || matches!(text.first(), Some(b'{' | b'[')) {
+                if text.is_empty() {
                     return input.expect(b'"');
                 }
                 input.at += self.read_bare(text)?;
                 Ok(())
             }
-            _ if self.is_number() => {
+            _ if self.is_number() && scratch.json.bools_as_numbers => {
                 let word = if input.eat_word(b"true") {
                     &b"1"[..]
                 } else if input.eat_word(b"false") {
@@ -135,4 +174,40 @@ impl Node {
             _ => self.read_unquoted(input),
         }
     }
+}
+
+/// Reads a pair of a map that is an array of named tuples.
+fn read_entry(keys: &mut Node, values: &mut Node, input: &mut Input<'_>, scratch: &mut Scratch) -> Result<()> {
+    input.skip_spaces();
+    if !scratch.json.named_tuples_as_objects {
+        input.expect(b'[')?;
+        keys.read_json(input, scratch)?;
+        input.skip_spaces();
+        input.expect(b',')?;
+        values.read_json(input, scratch)?;
+        input.skip_spaces();
+        return input.expect(b']');
+    }
+    let before = keys.rows();
+    input.list(b'{', b'}', |input| {
+        scratch.bytes.clear();
+        input.at += read_json_string(&mut scratch.bytes, input.rest())?;
+        let name = std::mem::take(&mut scratch.bytes);
+        input.skip_spaces();
+        input.expect(b':')?;
+        match &name[..] {
+            b"keys" if keys.rows() == before => keys.read_json(input, scratch),
+            b"values" if values.rows() == before => values.read_json(input, scratch),
+            _ => {
+                input.skip_spaces();
+                input.skip_json()
+            }
+        }
+    })?;
+    for part in [keys, values] {
+        if part.rows() == before {
+            part.append_default();
+        }
+    }
+    Ok(())
 }

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use self::input::Input;
 pub use self::input::json_value_length;
 use self::node::Node;
-use super::TextOptions;
 use super::escape::unescape;
+use super::{JsonRules, TextOptions};
 use crate::column::Column;
 use crate::data_type::DataType;
 use crate::error::Result;
@@ -40,12 +40,18 @@ struct Scratch {
     nulls_are_defaults: bool,
     /// Words for false and true beside the usual ones.
     bool_words: Option<[Arc<[u8]>; 2]>,
+    json: JsonRules,
 }
 
 impl Scratch {
     fn new(options: &TextOptions) -> Self {
-        let TextOptions { nulls_are_defaults, bool_words, .. } = options;
-        Self { bytes: Vec::new(), nulls_are_defaults: *nulls_are_defaults, bool_words: bool_words.clone() }
+        let TextOptions { nulls_are_defaults, bool_words, json_rules, .. } = options;
+        Self {
+            bytes: Vec::new(),
+            nulls_are_defaults: *nulls_are_defaults,
+            bool_words: bool_words.clone(),
+            json: *json_rules,
+        }
     }
 
     /// What a word stands for, where it is one of those.

@@ -1,0 +1,24 @@
+-- What settings limit of single steps: rows of DISTINCT, values of a set that IN looks in, digits of decimals; and what an aggregation of nothing gives.
+SELECT DISTINCT number FROM numbers(10) ORDER BY number SETTINGS max_rows_in_distinct = 3;
+SELECT DISTINCT number FROM numbers(10) ORDER BY number SETTINGS max_rows_in_distinct = 10;
+SELECT DISTINCT number % 3 AS n FROM numbers(10) ORDER BY n SETTINGS max_rows_in_distinct = 3;
+SELECT DISTINCT number FROM numbers(10) LIMIT 2 SETTINGS max_rows_in_distinct = 3;
+SELECT DISTINCT number FROM numbers(10) SETTINGS max_rows_in_distinct = 3, distinct_overflow_mode = 'break', max_block_size = 2;
+SELECT count() FROM (SELECT DISTINCT number FROM numbers(100000)) SETTINGS max_bytes_in_distinct = 1000;
+SELECT count(DISTINCT number) FROM numbers(10) SETTINGS max_rows_in_distinct = 3;
+SELECT number FROM numbers(5) WHERE number IN (SELECT number FROM numbers(10)) SETTINGS max_rows_in_set = 3;
+SELECT number FROM numbers(5) WHERE number IN (SELECT number FROM numbers(10)) SETTINGS max_rows_in_set = 3, set_overflow_mode = 'break';
+SELECT number FROM numbers(5) WHERE number IN (SELECT number % 2 FROM numbers(10)) SETTINGS max_rows_in_set = 3;
+SELECT number FROM numbers(5) WHERE number IN (1, 2, 3, 4, 5) SETTINGS max_rows_in_set = 3;
+SELECT number FROM numbers(5) WHERE number IN (SELECT number FROM numbers(10)) SETTINGS max_bytes_in_set = 3;
+SELECT count() FROM numbers(0) SETTINGS empty_result_for_aggregation_by_empty_set = 1;
+SELECT count() FROM numbers(3) SETTINGS empty_result_for_aggregation_by_empty_set = 1;
+SELECT count(), sum(number) FROM numbers(0) HAVING count() = 0 SETTINGS empty_result_for_aggregation_by_empty_set = 1;
+SELECT count(), 1 AS x FROM numbers(0) GROUP BY x SETTINGS empty_result_for_aggregation_by_constant_keys_on_empty_set = 0;
+SELECT count(), 1 AS x FROM numbers(0) GROUP BY x;
+SELECT count(), 1 AS x FROM numbers(2) GROUP BY x SETTINGS empty_result_for_aggregation_by_constant_keys_on_empty_set = 0;
+SELECT toDecimal32('99999999', 1) * toDecimal32('99999', 1) SETTINGS decimal_check_overflow = 0;
+SELECT toDecimal32('99999999', 1) * toDecimal32('99999', 1);
+SELECT toDecimal32('99999999', 1) + toDecimal32('99999999', 1) + toDecimal64(1, 0) SETTINGS decimal_check_overflow = 0;
+SELECT toDecimal128('99999999999999999999999999999999999999', 0) * 10 SETTINGS decimal_check_overflow = 0;
+SELECT materialize(toDecimal64('999999999999999999', 0)) * 100, materialize(toDecimal32('999999999', 0)) * materialize(toDecimal32('999999999', 0)) SETTINGS decimal_check_overflow = 0;
