@@ -32,10 +32,8 @@ impl Scope<'_> {
             ExplainKind::Ast => lines(&squall_sql::dump(&Statement::Query(query.clone()))),
             ExplainKind::Syntax => vec![squall_sql::format(&Statement::Query(query.clone()))],
             ExplainKind::Plan => {
-                let is_header_on = |setting: &str| setting.split_whitespace().collect::<String>() == "header=1";
-                let header = settings.as_str().unwrap_or_default().split(',').any(is_header_on);
                 let plan = self.explained(query)?;
-                lines(&explain_plan(&plan, ExplainOptions { header, ..ExplainOptions::default() })?)
+                lines(&explain_plan(&plan, shown(settings.as_str().unwrap_or_default()))?)
             }
             ExplainKind::Pipeline => {
                 let plan = self.explained(query)?;
@@ -63,6 +61,23 @@ impl Scope<'_> {
         use_projections(&mut plan, settings, &context.functions)?;
         read_late(&mut plan, settings);
         Ok(plan)
+    }
+}
+
+/// What the settings of EXPLAIN ask for, as far as it does not need the tables: `header = 1, estimates = 1`.
+fn shown(settings: &str) -> ExplainOptions<'static> {
+    let is_on = |name: &str| {
+        settings.split(',').any(|setting| {
+            setting
+                .split_once('=')
+                .is_some_and(|(own, value)| own.trim() == name && matches!(value.trim(), "1" | "true"))
+        })
+    };
+    ExplainOptions {
+        header: is_on("header"),
+        estimates: is_on("estimates"),
+        graph: is_on("graph"),
+        ..ExplainOptions::default()
     }
 }
 
