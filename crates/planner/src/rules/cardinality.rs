@@ -92,10 +92,11 @@ fn is_cast(name: &str) -> bool {
     matches!(name, "CAST" | "_CAST" | "accurateCastOrNull")
 }
 
-/// How many of a step's rows may find a partner, where only a fraction of the values of the key's table are keys of the other side. What
-/// conditions leave of a table is taken to be among those: who asks for a year asks for one of which there are rows.
+/// How many of a step's rows may find a partner, where only a fraction of the values of the key's table are keys of the other side. Few
+/// rows of the table are all taken to be among those: who asks for a year asks for one of which there are rows. Conditions that leave
+/// more rows than that, as those of a day of the week, leave the same part of them everywhere.
 pub(super) fn rows_with_partner(rows: f64, of_table: f64, fraction: f64) -> f64 {
-    rows.min(of_table.max(rows) * fraction)
+    if rows <= of_table * fraction { rows } else { rows * fraction }
 }
 
 fn joined(join: &Join) -> Option<f64> {
@@ -313,6 +314,7 @@ mod tests {
         let (days, fraction) = (7300.0, Span(0.0, 7299.0).and(Span(3000.0, 4824.0)).width() / 7300.0);
         assert!((rows_with_partner(days, days, fraction) - 1825.0).abs() < 1e-6);
         assert!((rows_with_partner(365.0, days, fraction) - 365.0).abs() < 1e-6);
+        assert!((rows_with_partner(3650.0, days, fraction) - 912.5).abs() < 1e-6);
         // Rows of joins are more than those of the table that has the key.
         assert!((rows_with_partner(73_000.0, days, fraction) - 18_250.0).abs() < 1e-6);
         assert!((Span(1.0, 5.0).and(Span(7.0, 9.0)).width() - 1.0).abs() < 1e-6);

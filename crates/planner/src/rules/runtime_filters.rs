@@ -278,17 +278,19 @@ fn has_work_below(plan: &Plan) -> bool {
 
 /// Which of the left rows find a partner, as an estimate; `None` where nothing below the build side leaves rows out.
 fn passed(join: &Join) -> Option<f64> {
-    let rows = cardinality::rows(&join.right)?;
-    let of_key = |key: &crate::plan::JoinKey| {
-        let values = cardinality::distinct(&join.right, &key.right);
-        let values = values.or_else(|| cardinality::source_rows(&join.right, &key.right))?;
+    let mut rows = cardinality::rows(&join.right)?;
+    let mut values = 1.0;
+    for key in &join.keys {
+        let of_table = cardinality::source_rows(&join.right, &key.right);
+        let mut of_key = cardinality::distinct(&join.right, &key.right).or(of_table)?;
         let spans = (cardinality::key_span(&join.left, &key.left), cardinality::key_span(&join.right, &key.right));
-        Some(match spans {
-            (Some(left), Some(right)) => values.min(left.and(right).width()),
-            _ => values,
-        })
-    };
-    let values = join.keys.iter().map(of_key).try_fold(1.0, |all, values| Some(all * values?))?;
+        if let ((Some(left), Some(right)), Some(of_table)) = (spans, of_table) {
+            let common = left.and(right).width();
+            of_key = of_key.min(common);
+            rows = cardinality::rows_with_partner(rows, of_table, common / right.width());
+        }
+        values *= of_key;
+    }
     Some(rows / values.max(1.0))
 }
 
