@@ -85,8 +85,10 @@ impl Chain {
     /// The rows of a step leave it here.
     fn end_step(&mut self, step: usize) {
         let end = (self.operators.len(), step);
-        if self.step_ends.last() != Some(&end) {
-            self.step_ends.push(end);
+        match self.step_ends.last_mut() {
+            // It was thought to end before: what was added since is the step's, too.
+            Some(last) if last.1 == step => *last = end,
+            _ => self.step_ends.push(end),
         }
     }
 }

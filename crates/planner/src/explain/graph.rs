@@ -4,7 +4,7 @@ use super::{Described, ExplainOptions};
 use crate::plan::Plan;
 
 /// Characters of a line in a box.
-const LINE_MAX: usize = 60;
+const LINE_MAX: usize = 80;
 
 /// The graph, a line per row of the result.
 ///
@@ -34,10 +34,11 @@ impl Graph<'_> {
         let number = self.steps;
         self.steps += 1;
         let Described { name, details, rows } = self.options.describe(plan, number)?;
-        let mut label = escaped(&name);
+        let mut label = format!("{}\\l", escaped(&name));
         for detail in details {
-            label.push_str("\\n");
+            // Aligned to the left.
             label.push_str(&escaped(&shortened(&detail)));
+            label.push_str("\\l");
         }
         self.lines.push(format!("  n{number} [label=\"{label}\"];"));
         if let Some(above) = above {
