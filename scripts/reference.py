@@ -81,6 +81,7 @@ STATEMENTS = [
     ("SAMPLE BY", "CREATE TABLE s (x UInt32) ENGINE = MergeTree ORDER BY x SAMPLE BY x"),
     ("PREWHERE", "SELECT a FROM t PREWHERE b = 1"),
     ("EXPLAIN PLAN, PIPELINE, SYNTAX, AST", "EXPLAIN PIPELINE SELECT a FROM t"),
+    ("EXPLAIN ANALYZE", "EXPLAIN ANALYZE SELECT a FROM t"),
     ("INSERT INTO FUNCTION", "INSERT INTO FUNCTION null('x UInt8') SELECT 1"),
     ("Lambdas", "SELECT arrayMap(x -> x + 1, [1])"),
     ("Aggregate states", "SELECT sumState(a) FROM t"),
