@@ -18,7 +18,7 @@ const APPLY_BOUNDS: &str = "__applyBounds";
 /// A filter that lets more of the rows through is not worth testing.
 const PASSED_MAX: f64 = 0.7;
 /// A filter that lets no more of the rows through is tested before others, though its own join would test them next.
-const SPARES_OTHERS_MAX: f64 = 0.02;
+const SPARES_OTHERS_MAX: f64 = 0.15;
 /// Keys of so many build rows stay in the first cache of a core, as bits or places.
 const SMALL_BUILD_ROWS: f64 = 4096.0;
 
