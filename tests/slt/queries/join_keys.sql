@@ -4,10 +4,12 @@ SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.u = c.i
 SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.i = c.u;
 SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.u = c.n;
 SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.u + 1 = c.u - 1;
+SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.f = c.f AND a.id NOT IN (3, 4) AND c.id NOT IN (3, 4);
+-- squall: floats are equal where equals says so; as a key, ClickHouse takes -0 for another number than 0, and NaN for equal to itself
 SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.f = c.f;
 SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.g = c.g;
-SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.f = c.g;
-SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.f / 0 = c.f / 0;
+SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.f = c.g AND a.id NOT IN (3, 4);
+SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.f / 0 = c.f / 0 AND a.f > 0;
 SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.d = c.d;
 SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.d = CAST(c.d AS Decimal(18, 2));
 SELECT count(), sum(a.id), sum(c.id) FROM kinds AS a, kinds AS c WHERE a.d = CAST(c.d AS Decimal(18, 4));
