@@ -88,8 +88,12 @@ impl Catalog {
             opening::prepare(&mut connection, data, &*disk)?;
             Ok::<_, Error>(connection)
         };
+        // SQLite says nothing of a full disk where it cannot make the file of its shared memory, which is new after a stop.
+        let lacks_room = |error: &Error| {
+            matches!(error.code, ErrorCode::NOT_ENOUGH_SPACE | ErrorCode::CANNOT_WRITE_TO_FILE_DESCRIPTOR)
+        };
         let connection = match open() {
-            Err(error) if error.code == ErrorCode::NOT_ENOUGH_SPACE && reserve.release() => open(),
+            Err(error) if lacks_room(&error) && reserve.release() => open(),
             opened => opened,
         }?;
         reserve.keep();
