@@ -4,6 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "an example")]
 
+#[path = "../tests/integration/support/mod.rs"]
+mod support;
+
 use std::hint::black_box;
 use std::process::Command;
 use std::sync::Arc;
@@ -11,8 +14,9 @@ use std::time::Instant;
 
 use arrow_array::types::UInt64Type;
 use squall_functions::FunctionContext;
-use squall_planner::{ColumnDescription, Expression, bind_expression};
-use squall_types::{Block, Column, DataType, Result, Schema};
+use squall_planner::{ColumnDescription, bind_expression};
+use squall_types::{Block, Column, DataType, Schema};
+use support::evaluate;
 
 const ROWS: usize = 65_536;
 const ITEMS: usize = 10;
@@ -55,21 +59,6 @@ base = best('SELECT ignore(a, n) FROM t FORMAT Null')
 for expression in expressions:
     print(max(best(f'SELECT ignore({expression}) FROM t FORMAT Null') - base, 0) * 1e9 / 1e7)
 ";
-
-fn evaluate(expression: &Expression, block: &Block) -> Result<Column> {
-    match expression {
-        Expression::Column { position, .. } => Ok(block.column(*position).clone()),
-        Expression::Constant { value, data_type } => Column::constant(data_type.clone(), value, block.rows()),
-        Expression::Function { function, arguments, .. } => {
-            let arguments = arguments.iter().map(|argument| evaluate(argument, block)).collect::<Result<Vec<_>>>()?;
-            function.execute(&arguments, block.rows())
-        }
-        Expression::HigherOrder { function, lambda, operands, .. } => {
-            let operands = operands.iter().map(|operand| evaluate(operand, block)).collect::<Result<Vec<_>>>()?;
-            lambda.apply(&**function, &operands, block.rows(), &evaluate)
-        }
-    }
-}
 
 fn main() {
     let context = FunctionContext::outside_queries("UTC");

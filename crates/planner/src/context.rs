@@ -11,7 +11,8 @@ use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 
 use crate::catalog::Catalog;
 use crate::dictionary::OutsideSource;
-use crate::plan::Plan;
+use crate::explain::Shown;
+use crate::plan::{Plan, Scan};
 
 /// Everything that planning one query depends on.
 #[derive(Clone)]
@@ -97,11 +98,20 @@ pub trait SubqueryRunner {
         Err(Error::not_implemented("EXPLAIN PIPELINE here"))
     }
 
+    /// What indexes leave of a scan, for `EXPLAIN indexes = 1` in place of a table.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    fn describe_scan(&self, _scan: &Scan) -> Result<Vec<String>> {
+        self.check_may_run()?;
+        Err(Error::not_implemented("EXPLAIN indexes = 1 here"))
+    }
+
     /// Runs a plan, the making of which took so long, and tells what its steps did, for `EXPLAIN ANALYZE` in place of a table.
     ///
     /// # Errors
     /// Whatever running it meets.
-    fn explain_analyze(&self, _plan: &Plan, _planning: Duration) -> Result<Vec<String>> {
+    fn explain_analyze(&self, _plan: &Plan, _planning: Duration, _shown: Shown) -> Result<Vec<String>> {
         self.check_may_run()?;
         Err(Error::not_implemented("EXPLAIN ANALYZE here"))
     }

@@ -50,7 +50,7 @@ pub use dictionary::{
     OutsideSource, QuerySource, parse_dictionary, plan_configured_dictionary, plan_dictionary, renamed_dictionary,
 };
 pub use explain::{
-    DescribeScan, DescribeWork, ExplainOptions, StepWork, explain_plan, not_explained, readable_rows,
+    DescribeScan, DescribeWork, ExplainOptions, Shown, StepWork, explain_plan, not_explained, readable_rows,
     text as expression_text,
 };
 pub use explicit::make_explicit;

@@ -145,7 +145,10 @@ impl<'a> Number<'a> {
         for key in keys {
             let own: &[u32] = key.keys().values();
             let values = key.values().len();
-            let is_it = |digit: &Digit<'_>| matches!(digit, Digit::Codes(known, of_known) if std::ptr::eq(*known, own) && *of_known == values);
+            let is_it = |digit: &Digit<'_>| match digit {
+                Digit::Codes(known, of_known) => std::ptr::eq(*known, own) && *of_known == values,
+                Digit::IsNull(_) => false,
+            };
             let codes = digits.iter().position(is_it).unwrap_or_else(|| {
                 digits.push(Digit::Codes(own, values));
                 digits.len() - 1

@@ -9,9 +9,9 @@ use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema};
 
 use super::scope::Scope;
 use super::source::Source;
-use crate::explain::{ExplainOptions, explain_plan, not_explained};
+use crate::explain::{ExplainOptions, Shown, explain_plan, not_explained};
 use crate::late_columns::read_late;
-use crate::plan::Plan;
+use crate::plan::{Plan, Scan};
 use crate::plan_query;
 use crate::projection_choice::use_projections;
 
@@ -28,12 +28,15 @@ impl Scope<'_> {
         let (kind, settings) = (self.constant_argument(kind)?.0, self.constant_argument(settings)?.0);
         let kind = explain_kind(kind.as_str().unwrap_or_default())?;
         let context = self.analyzer.context;
+        let shown = || Shown::of_text(kind, settings.as_str().unwrap_or_default());
         let lines: Vec<String> = match kind {
             ExplainKind::Ast => lines(&squall_sql::dump(&Statement::Query(query.clone()))),
             ExplainKind::Syntax => vec![squall_sql::format(&Statement::Query(query.clone()))],
             ExplainKind::Plan => {
                 let plan = self.explained(query)?;
-                lines(&explain_plan(&plan, shown(settings.as_str().unwrap_or_default()))?)
+                let of_scan = |scan: &Scan| context.subqueries.describe_scan(scan);
+                let options = ExplainOptions { shown: shown()?, of_scan: Some(&of_scan), of_work: None };
+                lines(&explain_plan(&plan, options)?)
             }
             ExplainKind::Pipeline => {
                 let plan = self.explained(query)?;
@@ -42,7 +45,7 @@ impl Scope<'_> {
             ExplainKind::Analyze => {
                 let began = Instant::now();
                 let plan = self.explained(query)?;
-                context.subqueries.explain_analyze(&plan, began.elapsed())?
+                context.subqueries.explain_analyze(&plan, began.elapsed(), shown()?)?
             }
             other => return Err(not_explained(other)),
         };
@@ -61,23 +64,6 @@ impl Scope<'_> {
         use_projections(&mut plan, settings, &context.functions)?;
         read_late(&mut plan, settings);
         Ok(plan)
-    }
-}
-
-/// What the settings of EXPLAIN ask for, as far as it does not need the tables: `header = 1, estimates = 1`.
-fn shown(settings: &str) -> ExplainOptions<'static> {
-    let is_on = |name: &str| {
-        settings.split(',').any(|setting| {
-            setting
-                .split_once('=')
-                .is_some_and(|(own, value)| own.trim() == name && matches!(value.trim(), "1" | "true"))
-        })
-    };
-    ExplainOptions {
-        header: is_on("header"),
-        estimates: is_on("estimates"),
-        graph: is_on("graph"),
-        ..ExplainOptions::default()
     }
 }
 

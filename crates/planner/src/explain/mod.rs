@@ -3,6 +3,7 @@
 
 mod expression_text;
 mod graph;
+mod shown;
 mod step_text;
 
 use squall_sql::ast::ExplainKind;
@@ -11,6 +12,7 @@ use squall_types::{Error, Result};
 
 pub(crate) use expression_text::hidden_name;
 pub use expression_text::text;
+pub use shown::Shown;
 
 use crate::plan::{Plan, Scan};
 use crate::rules::estimated_rows;
@@ -33,13 +35,9 @@ pub struct StepWork {
 /// What is shown besides the steps.
 #[derive(Clone, Copy, Default)]
 pub struct ExplainOptions<'a> {
-    /// `header = 1`: the names and types of each step's columns.
-    pub header: bool,
-    /// `estimates = 1`: how many rows the planner expects each step to give.
-    pub estimates: bool,
-    /// `graph = 1`: Graphviz's language in the place of a tree.
-    pub graph: bool,
-    /// What else is to be said of a scan: `indexes = 1`, `projections = 1`.
+    /// What the statement asks for.
+    pub shown: Shown,
+    /// What indexes leave of a scan, where that is shown.
     pub of_scan: Option<&'a DescribeScan<'a>>,
     /// What the steps did: `EXPLAIN ANALYZE`.
     pub of_work: Option<&'a DescribeWork<'a>>,
@@ -58,16 +56,16 @@ impl ExplainOptions<'_> {
     fn describe(&self, plan: &Plan, number: usize) -> Result<Described> {
         let mut name = step_text::name(plan);
         let mut details = step_text::details(plan);
-        if self.header {
+        if self.shown.header {
             for (at, (name, data_type)) in plan.schema().fields.iter().enumerate() {
                 let title = if at == 0 { "Header: " } else { "        " };
                 details.push(format!("{title}{name} {data_type}"));
             }
         }
-        if let (Some(of_scan), Plan::Scan(scan)) = (self.of_scan, plan) {
+        if let (true, Some(of_scan), Plan::Scan(scan)) = (self.shown.indexes, self.of_scan, plan) {
             details.extend(of_scan(scan)?);
         }
-        let expected = self.estimates.then(|| match estimated_rows(plan) {
+        let expected = self.shown.estimates.then(|| match estimated_rows(plan) {
             Some(rows) => readable_rows(rows.round()),
             None => "<unknown>".to_owned(),
         });
@@ -103,7 +101,7 @@ pub fn not_explained(kind: ExplainKind) -> Error {
 /// # Errors
 /// Those of what is said of scans.
 pub fn explain_plan(plan: &Plan, options: ExplainOptions<'_>) -> Result<String> {
-    if options.graph {
+    if options.shown.graph {
         return Ok(graph::lines(plan, options)?.join("\n"));
     }
     let mut lines = vec![format!("Output: {}", plan.schema().names().collect::<Vec<_>>().join(", ")), String::new()];

@@ -5,7 +5,7 @@ use squall_types::Value;
 
 use super::conjuncts;
 use crate::expression::Expression;
-use crate::plan::{Aggregate, Join, JoinKind, JoinStrictness, Plan, Scan};
+use crate::plan::{Aggregate, Join, JoinKey, JoinKind, JoinStrictness, Plan, Scan};
 
 /// Which of the rows pass a condition of which nothing is known.
 pub(super) const OF_CONDITION: f64 = 1.0 / 3.0;
@@ -88,6 +88,33 @@ pub(super) fn key_span(plan: &Plan, key: &Expression) -> Option<Span> {
     Some(Span(least, most))
 }
 
+/// What the two sides of a key have in common.
+pub(super) struct CommonKeys {
+    /// How many values, at most.
+    pub(super) values: f64,
+    /// Which part of the values of each side's table these are.
+    left: f64,
+    pub(super) right: f64,
+    /// The rows of these tables.
+    left_table: f64,
+    pub(super) right_table: f64,
+}
+
+impl CommonKeys {
+    /// `None` where the values of a side are not known.
+    pub(super) fn of(join: &Join, key: &JoinKey) -> Option<Self> {
+        let (left, right) = (key_span(&join.left, &key.left)?, key_span(&join.right, &key.right)?);
+        let values = left.and(right).width();
+        Some(Self {
+            values,
+            left: values / left.width(),
+            right: values / right.width(),
+            left_table: source_rows(&join.left, &key.left)?,
+            right_table: source_rows(&join.right, &key.right)?,
+        })
+    }
+}
+
 fn is_cast(name: &str) -> bool {
     matches!(name, "CAST" | "_CAST" | "accurateCastOrNull")
 }
@@ -106,17 +133,11 @@ fn joined(join: &Join) -> Option<f64> {
     for key in &join.keys {
         let mut of_left = distinct(&join.left, &key.left).unwrap_or(left);
         let mut of_right = distinct(&join.right, &key.right).unwrap_or(right);
-        if let (Some(left_span), Some(right_span)) =
-            (key_span(&join.left, &key.left), key_span(&join.right, &key.right))
-        {
-            let common = left_span.and(right_span).width();
-            of_left = of_left.min(common);
-            of_right = of_right.min(common);
-            let of_table = |plan: &Plan, key: &Expression| source_rows(plan, key).unwrap_or(f64::INFINITY);
-            let left_rows = of_table(&join.left, &key.left);
-            left_found = rows_with_partner(left_found, left_rows, common / left_span.width());
-            let right_rows = of_table(&join.right, &key.right);
-            right_found = rows_with_partner(right_found, right_rows, common / right_span.width());
+        if let Some(common) = CommonKeys::of(join, key) {
+            of_left = of_left.min(common.values);
+            of_right = of_right.min(common.values);
+            left_found = rows_with_partner(left_found, common.left_table, common.left);
+            right_found = rows_with_partner(right_found, common.right_table, common.right);
         }
         values *= of_left.max(of_right).max(1.0);
     }

@@ -7,7 +7,8 @@
 use squall_functions::{BoundFunction, FunctionContext, Properties};
 use squall_types::{Column, DataType, Result, Value};
 
-use super::{all_of, cardinality, conjuncts, predicate_pushdown};
+use super::cardinality::{self, CommonKeys};
+use super::{all_of, conjuncts, predicate_pushdown};
 use crate::expression::Expression;
 use crate::plan::{Join, JoinKind, JoinStrictness, KeyBound, Plan};
 
@@ -281,13 +282,11 @@ fn passed(join: &Join) -> Option<f64> {
     let mut rows = cardinality::rows(&join.right)?;
     let mut values = 1.0;
     for key in &join.keys {
-        let of_table = cardinality::source_rows(&join.right, &key.right);
-        let mut of_key = cardinality::distinct(&join.right, &key.right).or(of_table)?;
-        let spans = (cardinality::key_span(&join.left, &key.left), cardinality::key_span(&join.right, &key.right));
-        if let ((Some(left), Some(right)), Some(of_table)) = (spans, of_table) {
-            let common = left.and(right).width();
-            of_key = of_key.min(common);
-            rows = cardinality::rows_with_partner(rows, of_table, common / right.width());
+        let of_table = || cardinality::source_rows(&join.right, &key.right);
+        let mut of_key = cardinality::distinct(&join.right, &key.right).or_else(of_table)?;
+        if let Some(common) = CommonKeys::of(join, key) {
+            of_key = of_key.min(common.values);
+            rows = cardinality::rows_with_partner(rows, common.right_table, common.right);
         }
         values *= of_key;
     }

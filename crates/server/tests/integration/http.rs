@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use squall_server::Server;
-use squall_server::config::{Config, ConfigSource};
-use squall_server::http::Pages;
-use tokio::sync::Semaphore;
+use squall_server::config::ConfigSource;
+
+use crate::running::Running;
 
 /// A server that lives as long as the test.
 struct TestServer {
@@ -34,19 +34,7 @@ impl TestServer {
         }
         source.overrides.push(("path".to_owned(), folder.path().join("data").display().to_string()));
         source.overrides.extend(overrides.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        let config = Config::load(&source).unwrap();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let server = Server::start(config, source).unwrap();
-        let entered = runtime.enter();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        runtime.spawn(squall_server::http::serve(
-            server.clone(),
-            listener.try_into().unwrap(),
-            Arc::new(Semaphore::new(100)),
-            Pages::All,
-        ));
-        drop(entered);
+        let Running { address, server, runtime } = Running::http(source);
         Self { address, server, _runtime: runtime, _folder: folder }
     }
 

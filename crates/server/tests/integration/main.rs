@@ -11,4 +11,5 @@
 mod declared_settings;
 mod http;
 mod native;
+mod running;
 mod system_logs;

@@ -9,9 +9,10 @@ use squall_formats::native::{BlockReader, write_block};
 use squall_formats::wire::{Cursor, Stop, put_string, put_varint};
 use squall_server::Server;
 use squall_server::compression::{Codec, compress, decompress_frame, frame_bytes};
-use squall_server::config::{Config, ConfigSource};
+use squall_server::config::ConfigSource;
 use squall_types::{Block, Column, DataType, Schema, Value};
-use tokio::sync::Semaphore;
+
+use crate::running::{Running, connections};
 
 const REVISIONS: [u64; 8] = [54_032, 54_058, 54_372, 54_413, 54_429, 54_453, 54_460, 54_479];
 
@@ -28,18 +29,8 @@ impl TestServer {
         let folder = tempfile::tempdir().unwrap();
         let mut source = ConfigSource::default();
         source.overrides.push(("path".to_owned(), folder.path().join("data").display().to_string()));
-        let config = Config::load(&source).unwrap();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let server = Server::start(config, source).unwrap();
-        let entered = runtime.enter();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        runtime.spawn(squall_server::native::serve(
-            server.clone(),
-            listener.try_into().unwrap(),
-            Arc::new(Semaphore::new(100)),
-        ));
-        drop(entered);
+        let serve = |server, port| squall_server::native::serve(server, port, connections());
+        let Running { address, server, runtime } = Running::start(source, serve);
         Self { address, server, _runtime: runtime, _folder: folder }
     }
 

@@ -11,6 +11,8 @@ use squall_server::http::Pages;
 use squall_server::logger::{Level, Logger, LoggerConfig};
 use tokio::sync::Semaphore;
 
+use crate::running::Running;
+
 struct TestServer {
     address: SocketAddr,
     server: Arc<Server>,
@@ -22,18 +24,7 @@ impl TestServer {
         let mut source = ConfigSource::default();
         source.overrides.push(("path".to_owned(), path.display().to_string()));
         source.overrides.extend(overrides.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let server = Server::start(Config::load(&source).unwrap(), source).unwrap();
-        let entered = runtime.enter();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        runtime.spawn(squall_server::http::serve(
-            server.clone(),
-            listener.try_into().unwrap(),
-            Arc::new(Semaphore::new(100)),
-            Pages::All,
-        ));
-        drop(entered);
+        let Running { address, server, runtime } = Running::http(source);
         Self { address, server, runtime }
     }
 

@@ -78,3 +78,13 @@ impl JsonRules {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_settings() {
+        assert_eq!(JsonRules::default(), JsonRules::of(&Settings::default()));
+    }
+}

@@ -11,8 +11,8 @@ use squall_engine::QueryContext;
 use squall_formats::FormatOptions;
 use squall_functions::{FunctionContext, Moment, SeriesTags};
 use squall_planner::{
-    ExplainOptions, OutsideSource, Plan, PlannerContext, SubqueryRunner, may_read_late, may_read_projections,
-    plan_query, read_late, use_projections,
+    OutsideSource, Plan, PlannerContext, Scan, Shown, SubqueryRunner, may_read_late, may_read_projections, plan_query,
+    read_late, use_projections,
 };
 use squall_runtime::ProfileEvent;
 use squall_sql::{ParserLimits, ast};
@@ -26,7 +26,7 @@ use super::catalog::QueryCatalog;
 use super::kept_plan::KeptPlan;
 use super::surroundings::SessionSurroundings;
 use crate::dictionaries::sources;
-use crate::query::control::explain::Analyzed;
+use crate::query::control::explain::{Analyzed, index_lines};
 use crate::session::Session;
 use crate::version::REVISION;
 
@@ -376,14 +376,18 @@ impl SubqueryRunner for Runner {
         self.session.server.engine.explain_pipeline(plan, self.context.clone())
     }
 
-    fn explain_analyze(&self, plan: &Plan, planning: Duration) -> Result<Vec<String>> {
+    fn describe_scan(&self, scan: &Scan) -> Result<Vec<String>> {
+        index_lines(scan, &self.context.settings)
+    }
+
+    fn explain_analyze(&self, plan: &Plan, planning: Duration, shown: Shown) -> Result<Vec<String>> {
         if self.is_here {
             // It needs workers, and this is one.
             return Err(Error::not_implemented("EXPLAIN ANALYZE here"));
         }
         let analyzed = Analyzed::start(&self.session.server.engine, plan, self.context.clone(), planning)?;
         let work = squall_runtime::block_on(analyzed.finish())?;
-        work.lines(plan, &self.context, ExplainOptions::default())
+        work.lines(plan, &self.context, shown)
     }
 
     fn run_source(&self, query: &ast::Query, planner: &PlannerContext<'_>) -> Result<Vec<Block>> {

@@ -5,9 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use squall_engine::{PlanProfile, QueryContext, QueryStream, StepFigures};
-use squall_planner::{ExplainOptions, Plan, StepWork, explain_plan, readable_rows};
+use squall_planner::{ExplainOptions, Plan, Scan, Shown, StepWork, explain_plan, readable_rows};
 use squall_types::Result;
 use squall_types::text::readable::{DECIMAL_SIZE, readable_bytes, readable_duration};
+
+use super::index_lines;
 
 /// A query that is being analyzed.
 pub(in crate::query) struct Analyzed {
@@ -57,12 +59,7 @@ impl Work {
     ///
     /// # Errors
     /// Those of what is said of scans.
-    pub(in crate::query) fn lines(
-        &self,
-        plan: &Plan,
-        context: &QueryContext,
-        options: ExplainOptions<'_>,
-    ) -> Result<Vec<String>> {
+    pub(in crate::query) fn lines(&self, plan: &Plan, context: &QueryContext, shown: Shown) -> Result<Vec<String>> {
         let mut inputs = Vec::new();
         self.add_steps(plan, &mut inputs);
         let all: Duration = (0..inputs.len()).filter_map(|step| self.profile.figures(step)).map(|own| own.time).sum();
@@ -73,9 +70,10 @@ impl Work {
             },
             None => StepWork::default(),
         };
-        let options = ExplainOptions { estimates: true, of_work: Some(&of_work), ..options };
-        let steps = explain_plan(plan, options)?;
-        let summary = if options.graph { Vec::new() } else { self.summary(context) };
+        let of_scan = |scan: &Scan| index_lines(scan, &context.settings);
+        let shown = Shown { estimates: true, ..shown };
+        let steps = explain_plan(plan, ExplainOptions { shown, of_scan: Some(&of_scan), of_work: Some(&of_work) })?;
+        let summary = if shown.graph { Vec::new() } else { self.summary(context) };
         Ok(summary.into_iter().chain(steps.lines().map(str::to_owned)).collect())
     }
 

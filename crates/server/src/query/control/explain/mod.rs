@@ -1,20 +1,18 @@
 //! EXPLAIN: the tree, the formatted text, the plan, the pipelines or the work of a statement, a line in each row.
 
 mod analyze;
-mod shown;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use squall_engine::QueryContext;
-use squall_planner::{Plan, Scan, explain_plan, not_explained};
+use squall_planner::{ExplainOptions, Plan, Scan, Shown, explain_plan, not_explained};
 use squall_sql::ast::{self, ExplainKind, Literal, SettingValue, Statement};
 use squall_storage::{RowNumbers, ScanRequest, SkipIndexUse, TableHandle};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings};
 
 pub(in crate::query) use analyze::Analyzed;
-use shown::Shown;
 
 use super::system_command::run_blocking;
 use crate::query::Answer;
@@ -64,15 +62,18 @@ pub(in crate::query) async fn run(
             }]
         }
         ExplainKind::Plan => {
-            let shown = Shown::of(explain)?;
+            let shown = shown(explain)?;
             let plan = planning::plan(session, query_of(statement)?, context).await?;
             let settings = context.settings.clone();
             // Indexes are read from the disk.
-            let explained = run_blocking(move || shown.with(&settings, |options| explain_plan(&plan, options)));
+            let explained = run_blocking(move || {
+                let of_scan = |scan: &Scan| index_lines(scan, &settings);
+                explain_plan(&plan, ExplainOptions { shown, of_scan: Some(&of_scan), of_work: None })
+            });
             lines(&explained.await?)
         }
         ExplainKind::Analyze => {
-            let shown = Shown::of(explain)?;
+            let shown = shown(explain)?;
             let Statement::Query(query) = statement else {
                 let message = "Only SELECT is currently supported for EXPLAIN ANALYZE query.";
                 return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
@@ -82,7 +83,7 @@ pub(in crate::query) async fn run(
             let analyzed = Analyzed::start(&session.server.engine, &plan, context.clone(), began.elapsed())?;
             let work = analyzed.finish().await?;
             let context = context.clone();
-            run_blocking(move || shown.with(&context.settings, |options| work.lines(&plan, &context, options))).await?
+            run_blocking(move || work.lines(&plan, &context, shown)).await?
         }
         ExplainKind::Pipeline => {
             let plan = planning::plan(session, query_of(statement)?, context).await?;
@@ -151,9 +152,13 @@ fn request_of(scan: &Scan, settings: &Settings) -> ScanRequest {
 }
 
 /// What indexes leave of a table.
-fn index_lines(scan: &Scan, settings: &Settings) -> Result<Vec<String>> {
+pub(in crate::query) fn index_lines(scan: &Scan, settings: &Settings) -> Result<Vec<String>> {
     let analysis = TableHandle::of(&*scan.table)?.0.index_analysis(&request_of(scan, settings))?;
     Ok(analysis.map_or_else(Vec::new, |analysis| analysis.lines()))
+}
+
+fn shown(explain: &ast::Explain) -> Result<Shown> {
+    Shown::of(explain.kind, explain.settings.iter().map(|setting| (&*setting.name, is_on(&setting.value))))
 }
 
 fn is_on(value: &SettingValue) -> bool {

@@ -1,10 +1,7 @@
 //! The settings of EXPLAIN: what is shown of a plan besides its steps.
 
-use squall_planner::{DescribeScan, ExplainOptions, Scan};
-use squall_sql::ast::{self, ExplainKind};
-use squall_types::{Error, ErrorCode, Result, Settings};
-
-use super::{index_lines, is_on};
+use squall_sql::ast::ExplainKind;
+use squall_types::{Error, ErrorCode, Result};
 
 /// Settings that show something here, where they are on.
 const SHOWN: &[&str] = &["header", "indexes", "indices", "estimates", "graph"];
@@ -26,24 +23,29 @@ const WITHOUT_EFFECT: &[&str] = &[
 /// Settings that ask for another form, or for another plan, where they are on or off.
 const REFUSED: &[(&str, bool)] = &[("json", true), ("optimize", false)];
 
-/// What the statement asks for.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Shown {
-    header: bool,
-    indexes: bool,
-    estimates: bool,
-    graph: bool,
+/// What a statement asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Each is a setting of EXPLAIN.
+pub struct Shown {
+    /// `header = 1`: the names and types of each step's columns.
+    pub header: bool,
+    /// `indexes = 1`: what keys and skip indexes leave of each table.
+    pub indexes: bool,
+    /// `estimates = 1`: how many rows the planner expects each step to give.
+    pub estimates: bool,
+    /// `graph = 1`: Graphviz's language in the place of a tree.
+    pub graph: bool,
 }
 
 impl Shown {
+    /// What settings ask for: their names, and whether each is on.
+    ///
     /// # Errors
     /// `UNKNOWN_SETTING`, `NOT_IMPLEMENTED`.
-    pub(super) fn of(explain: &ast::Explain) -> Result<Self> {
-        let kind = if explain.kind == ExplainKind::Analyze { "ANALYZE" } else { "PLAN" };
+    pub fn of<'a>(kind: ExplainKind, settings: impl IntoIterator<Item = (&'a str, bool)>) -> Result<Self> {
+        let kind = kind.keywords().unwrap_or("PLAN");
         let mut shown = Self::default();
-        for setting in &explain.settings {
-            let name = &*setting.name;
-            let is_on = is_on(&setting.value);
+        for (name, is_on) in settings {
             if REFUSED.contains(&(name, is_on)) {
                 return Err(Error::not_implemented(format!("EXPLAIN {kind} {name} = {}", u8::from(is_on))));
             }
@@ -66,11 +68,12 @@ impl Shown {
         Ok(shown)
     }
 
-    /// Does something with these as the planner takes them.
-    pub(super) fn with<T>(self, settings: &Settings, work: impl FnOnce(ExplainOptions<'_>) -> T) -> T {
-        let lines = |scan: &Scan| index_lines(scan, settings);
-        let of_scan: Option<&DescribeScan<'_>> = if self.indexes { Some(&lines) } else { None };
-        let Self { header, estimates, graph, .. } = self;
-        work(ExplainOptions { header, estimates, graph, of_scan, of_work: None })
+    /// The same of settings as text: `header = 1, estimates = 1`.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn of_text(kind: ExplainKind, settings: &str) -> Result<Self> {
+        let settings = settings.split(',').filter_map(|setting| setting.split_once('='));
+        Self::of(kind, settings.map(|(name, value)| (name.trim(), matches!(value.trim(), "1" | "true"))))
     }
 }
