@@ -1,5 +1,6 @@
 //! Parts: their files, their names, what is known of them, and how they are made.
 
+pub(super) mod chunk_bytes;
 pub(super) mod part;
 pub(super) mod part_bytes;
 pub(super) mod part_columns;

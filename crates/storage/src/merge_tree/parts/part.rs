@@ -10,9 +10,9 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt8Type;
 use arrow_buffer::Buffer;
-use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use squall_types::{Error, ErrorCode, Result, Rows};
 
+use super::chunk_bytes::PartContents;
 use super::part_description::PartDescription;
 use super::part_encoder::EncodedPart;
 use super::part_life::PartLife;
@@ -54,7 +54,7 @@ pub(crate) struct Part {
     /// Pages of skip indexes, index by index.
     pub(super) index_slots: Box<[Box<[Arc<ChunkSlot>]>]>,
     /// How to read the file's row groups, read from it when it is first needed.
-    pub(super) reading: OnceLock<ArrowReaderMetadata>,
+    pub(super) contents: OnceLock<Arc<PartContents>>,
     /// Why the part cannot be read, where that is known from the start.
     pub(super) failure: Option<Error>,
     /// Where its bytes are.
@@ -132,7 +132,7 @@ impl Part {
             slots,
             zone_maps,
             index_slots,
-            reading: OnceLock::new(),
+            contents: OnceLock::new(),
             failure,
             place,
             born: Instant::now(),

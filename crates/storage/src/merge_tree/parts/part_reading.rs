@@ -9,14 +9,12 @@ use arrow_buffer::Buffer;
 use arrow_schema::DataType as ArrowType;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
-};
-use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
-use parquet::file::reader::{ChunkReader, Length};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
+use parquet::file::metadata::ParquetMetaDataReader;
 use squall_types::{Error, ErrorCode, Result, Rows};
 use twox_hash::XxHash3_64;
 
+use super::chunk_bytes::{ChunkBytes, EncodedChunk, PartContents};
 use super::part::{Part, corrupted};
 use super::part_description::FileRange;
 use super::part_place::{InMemory, PartPlace, Within};
@@ -104,10 +102,9 @@ impl Part {
     /// The file, to read chunks of it.
     fn open_file(&self) -> Result<Box<dyn OpenFile>> {
         let file = self.opened()?;
-        if self.reading.get().is_none() {
+        if self.contents.get().is_none() {
             let footer = self.read_range(&*file, self.description.footer)?;
-            let reading = self.read_footer(&footer)?;
-            let _ = self.reading.set(reading);
+            let _ = self.contents.set(Arc::new(self.read_footer(&footer)?));
         }
         Ok(file)
     }
@@ -154,24 +151,12 @@ impl Part {
         columns.iter().map(|column| self.fetch(&*file, row_group, *column)).collect()
     }
 
-    fn read_footer(&self, footer: &[u8]) -> Result<ArrowReaderMetadata> {
-        let bad = |error: parquet::errors::ParquetError| corrupted(&self.file.path, error);
+    fn read_footer(&self, footer: &[u8]) -> Result<PartContents> {
         // The footer ends with its length and a magic number.
         let thrift = footer.get(..footer.len().saturating_sub(8)).unwrap_or_default();
-        let metadata = ParquetMetaDataReader::decode_metadata(thrift).map_err(bad)?;
-        let schema = self.schema.layout.read_schema.clone();
-        let groups = metadata.row_groups().iter().map(|group| {
-            RowGroupMetaData::builder(schema.clone())
-                .set_num_rows(group.num_rows())
-                .set_total_byte_size(group.total_byte_size())
-                .set_column_metadata(group.columns().to_vec())
-                .build()
-        });
-        let groups = groups.collect::<parquet::errors::Result<Vec<_>>>().map_err(bad)?;
-        let old = metadata.file_metadata();
-        let file = FileMetaData::new(old.version(), old.num_rows(), None, None, schema, None);
-        let options = ArrowReaderOptions::new().with_schema(self.schema.layout.arrow_schema.clone());
-        ArrowReaderMetadata::try_new(Arc::new(ParquetMetaData::new(file, groups)), options).map_err(bad)
+        ParquetMetaDataReader::decode_metadata(thrift)
+            .and_then(|metadata| PartContents::new(&metadata, &self.schema.layout))
+            .map_err(|error| corrupted(&self.file.path, error))
     }
 
     fn fetch(&self, file: &dyn OpenFile, row_group: usize, column: usize) -> Result<Bytes> {
@@ -244,7 +229,7 @@ impl Part {
         Ok(array)
     }
 
-    /// Decodes some rows of a chunk's bytes, past the cache; their ranges ascend. Pages of other rows stay as they are.
+    /// Decodes some rows of a chunk, past the cache; their ranges ascend. Pages of other rows stay as they are.
     ///
     /// # Errors
     /// `CORRUPTED_DATA`, `MEMORY_LIMIT_EXCEEDED`.
@@ -252,10 +237,10 @@ impl Part {
         &self,
         row_group: usize,
         column: usize,
-        bytes: Bytes,
+        chunk: &EncodedChunk,
         ranges: &[Range<usize>],
     ) -> Result<ArrayRef> {
-        let (builder, all) = self.reader_builder(row_group, column, bytes)?;
+        let (builder, all) = self.reader_builder(row_group, column, chunk.clone())?;
         let rows = ranges.iter().map(ExactSizeIterator::len).sum();
         let reader = builder
             .with_row_selection(RowSelection::from_consecutive_ranges(ranges.iter().cloned(), all))
@@ -286,7 +271,7 @@ impl Part {
         bytes: Bytes,
         batch_rows: usize,
     ) -> Result<(ParquetRecordBatchReader, usize)> {
-        let (builder, rows) = self.reader_builder(row_group, column, bytes)?;
+        let (builder, rows) = self.reader_builder(row_group, column, EncodedChunk::read_once(bytes))?;
         let reader = builder.with_batch_size(batch_rows.min(rows)).build();
         Ok((reader.map_err(|error| corrupted(&self.file.path, error))?, rows))
     }
@@ -295,18 +280,18 @@ impl Part {
         &self,
         row_group: usize,
         column: usize,
-        bytes: Bytes,
+        encoded: EncodedChunk,
     ) -> Result<(ParquetRecordBatchReaderBuilder<ChunkBytes>, usize)> {
         let group = self.description.row_groups.get(row_group);
         let (group, chunk) = group
             .and_then(|group| Some((group, group.chunks.get(column)?)))
             .ok_or_else(|| Error::logical("a chunk that the part does not have"))?;
-        let reading = self.reading.get().ok_or_else(|| Error::logical("a chunk before its footer"))?;
+        let contents = self.contents.get().ok_or_else(|| Error::logical("a chunk before its footer"))?;
         let leaves = self.schema.layout.first_leaves.get(column..column + 2);
         let [first, end] = leaves.unwrap_or_default() else { return Err(Error::logical("a column too many")) };
         let mask = ProjectionMask::leaves(&self.schema.layout.read_schema, *first..*end);
-        let source = ChunkBytes { offset: chunk.at.offset, file_bytes: self.file.bytes, bytes };
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source, reading.clone())
+        let source = ChunkBytes::new(encoded, contents.clone(), row_group, chunk.at.offset, self.file.bytes);
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source, contents.reading.clone())
             .with_row_groups(vec![row_group])
             .with_projection(mask);
         Ok((builder, group.rows))
@@ -320,37 +305,5 @@ impl Part {
     /// The type of a column's array in the file.
     pub(in crate::merge_tree) fn arrow_type(&self, column: usize) -> &ArrowType {
         self.schema.layout.arrow_schema.field(column).data_type()
-    }
-}
-
-/// The bytes of one chunk, at their place in the file.
-struct ChunkBytes {
-    offset: u64,
-    file_bytes: u64,
-    bytes: Bytes,
-}
-
-impl Length for ChunkBytes {
-    fn len(&self) -> u64 {
-        self.file_bytes
-    }
-}
-
-impl ChunkReader for ChunkBytes {
-    type T = bytes::buf::Reader<Bytes>;
-
-    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        let start =
-            start.checked_sub(self.offset).map_or(self.bytes.len(), |start| start as usize).min(self.bytes.len());
-        Ok(bytes::Buf::reader(self.bytes.slice(start..)))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
-        let start = start.checked_sub(self.offset).map(|start| start as usize);
-        let end = start.and_then(|start| start.checked_add(length)).filter(|end| *end <= self.bytes.len());
-        match (start, end) {
-            (Some(start), Some(end)) => Ok(self.bytes.slice(start..end)),
-            _ => Err(parquet::errors::ParquetError::EOF("a page lies outside of its chunk".to_owned())),
-        }
     }
 }

@@ -6,6 +6,7 @@ use arrow_array::UInt32Array;
 use bytes::Bytes;
 use squall_types::{Column, DataType, Result, Rows, reserve};
 
+use crate::merge_tree::parts::chunk_bytes::EncodedChunk;
 use crate::merge_tree::parts::part::Part;
 
 /// More ranges of rows than this are not put together from slices, each of which costs more than a few rows.
@@ -15,7 +16,7 @@ const SLICES_MAX: usize = 16;
 #[derive(Clone)]
 pub(super) enum ChunkRows {
     Decoded(Rows),
-    Encoded(Bytes),
+    Encoded(EncodedChunk),
 }
 
 /// Where a chunk is.
@@ -27,14 +28,19 @@ pub(super) struct ChunkPlace<'a> {
 }
 
 impl ChunkRows {
+    /// A chunk that is decoded as it is read.
+    pub fn encoded(bytes: Bytes) -> Self {
+        Self::Encoded(EncodedChunk::shared(bytes))
+    }
+
     /// Some rows of the chunk at a place, whose ranges ascend.
     ///
     /// # Errors
     /// `CORRUPTED_DATA`, `MEMORY_LIMIT_EXCEEDED`.
     pub fn read(&self, at: ChunkPlace<'_>, data_type: &DataType, ranges: &[Range<usize>]) -> Result<Column> {
         match self {
-            Self::Encoded(bytes) => {
-                let rows = at.part.decode_rows(at.row_group, at.column, bytes.clone(), ranges)?;
+            Self::Encoded(chunk) => {
+                let rows = at.part.decode_rows(at.row_group, at.column, chunk, ranges)?;
                 Ok(Column::new(data_type.clone(), rows))
             }
             Self::Decoded(rows) => {

@@ -107,7 +107,7 @@ impl Group {
         for chunk in chunks {
             if let Chunk::Loading { load, .. } = chunk {
                 let rows = match is_direct {
-                    true => load.bytes().map(ChunkRows::Encoded),
+                    true => load.bytes().map(ChunkRows::encoded),
                     false => load.decoded().map(ChunkRows::Decoded),
                 };
                 if let Some(rows) = rows {

@@ -99,7 +99,7 @@ impl Group {
         for chunk in self.chunks.iter_mut().flatten() {
             if let Chunk::Loading(load) = chunk {
                 match load.bytes() {
-                    Some(bytes) => *chunk = Chunk::Ready(ChunkRows::Encoded(bytes)),
+                    Some(bytes) => *chunk = Chunk::Ready(ChunkRows::encoded(bytes)),
                     None => is_ready &= load.has_failed(),
                 }
             }
