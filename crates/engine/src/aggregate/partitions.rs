@@ -130,14 +130,28 @@ pub(super) struct Partitions {
     bytes: usize,
     /// The partition that is looked at next.
     next: usize,
+    /// Partitions whose rows become groups next, however few they are, to hold less.
+    swept: usize,
     /// Groups and rows that became groups, and how many these were.
     merged: (usize, usize),
+    /// The bytes of the same.
+    merged_bytes: (usize, usize),
 }
 
 impl Partitions {
     pub(super) fn new() -> Self {
         let partitions = (0..PARTITIONS).map(|_| Partition::default()).collect();
-        Self { partitions, uncut: Vec::new(), uncut_bytes: 0, hashes: Vec::new(), bytes: 0, next: 0, merged: (0, 0) }
+        Self {
+            partitions,
+            uncut: Vec::new(),
+            uncut_bytes: 0,
+            hashes: Vec::new(),
+            bytes: 0,
+            next: 0,
+            swept: 0,
+            merged: (0, 0),
+            merged_bytes: (0, 0),
+        }
     }
 
     /// Puts groups aside.
@@ -197,19 +211,27 @@ impl Partitions {
         Ok(())
     }
 
-    /// Makes groups of what some partitions have, where that is much: a step of little work.
-    pub(super) fn merge_some(&mut self, grouping: &Grouping) -> Result<()> {
+    /// Makes groups of what some partitions have, where that is much, or where less memory should be held: a step of little work.
+    pub(super) fn merge_some(&mut self, grouping: &Grouping, is_memory_short: bool) -> Result<()> {
+        if is_memory_short && self.swept == 0 && self.shrink_when_merged() {
+            // Rows of all partitions were cut from the same memory, which is held until none of them has any.
+            self.cut_rows()?;
+            self.swept = self.partitions.len();
+        }
         let mut at_once = 0;
         for _ in 0..self.partitions.len() {
             let number = self.next;
             self.next = (number + 1) % self.partitions.len();
             let partition = &mut self.partitions[number];
-            if !partition.is_due(number) {
+            let is_swept = self.swept > 0 && partition.fresh > 0;
+            self.swept = self.swept.saturating_sub(1);
+            if !is_swept && !partition.is_due(number) {
                 continue;
             }
             let (before, bytes) = (partition.merged + partition.fresh, partition.bytes);
             let groups = partition.merge(grouping)?;
             self.merged = (self.merged.0 + before, self.merged.1 + groups.len());
+            self.merged_bytes = (self.merged_bytes.0 + bytes, self.merged_bytes.1 + partition.bytes);
             self.bytes = self.bytes.saturating_sub(bytes) + partition.bytes;
             partition.parts.push(Part::Groups { groups, large: Vec::new() });
             at_once += before;
@@ -228,6 +250,13 @@ impl Partitions {
         is_sampled
             && left < before / 4
             && are_merged().sum::<usize>() * PARTITIONS <= FEW_GROUPS_MAX * are_merged().count()
+    }
+
+    /// Whether groups would take much less than what is there: most of it are rows, and those that became groups took twice as much before.
+    fn shrink_when_merged(&self) -> bool {
+        let (before, left) = self.merged_bytes;
+        let fresh_bytes: usize = self.partitions.iter().map(|partition| partition.fresh_bytes).sum();
+        left < before / 2 && fresh_bytes > self.bytes / 2
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -304,7 +333,7 @@ mod tests {
     }
 
     /// Keys of `most` different ones, in many blocks, and how often each is there.
-    fn counts(key: DataType, blocks: usize, most: u64, merges_to_few: bool) {
+    fn counts(key: DataType, blocks: usize, most: u64, merges_to_few: bool, is_memory_short: bool) {
         const ROWS: u64 = 10_000;
         let grouping = grouping(key.clone());
         let mut all = Partitions::new();
@@ -331,7 +360,7 @@ mod tests {
             } else {
                 all.add_rows(&[keys], Vec::new(), numbers.len(), &mut *table.table).unwrap();
             }
-            all.merge_some(&grouping).unwrap();
+            all.merge_some(&grouping, is_memory_short).unwrap();
         }
         assert!(all.groups() >= expected.len());
         assert!(all.memory_bytes() > 0);
@@ -353,10 +382,30 @@ mod tests {
     #[test]
     fn each_key_is_one_group_with_all_its_rows() {
         for key in [DataType::UInt64, DataType::String] {
-            counts(key.clone(), 3, 29_989, false);
-            counts(key.clone(), 40, 350_003, false);
-            counts(key, 150, 10_007, true);
+            for is_memory_short in [false, true] {
+                counts(key.clone(), 3, 29_989, false, is_memory_short);
+                counts(key.clone(), 40, 350_003, false, is_memory_short);
+                counts(key.clone(), 150, 10_007, true, is_memory_short);
+            }
         }
+    }
+
+    #[test]
+    fn rows_become_groups_where_memory_is_short() {
+        let held = |is_memory_short| {
+            let grouping = grouping(DataType::String);
+            let mut table = Groups::new(&grouping).unwrap();
+            let mut all = Partitions::new();
+            for block in 0..100u64 {
+                let numbers: Vec<u64> = (0..10_000).map(|row| (block * 10_000 + row) * 7_919 % 200_003).collect();
+                let keys = column(&DataType::String, &numbers);
+                all.add_rows(&[keys], Vec::new(), numbers.len(), &mut *table.table).unwrap();
+                all.merge_some(&grouping, is_memory_short).unwrap();
+            }
+            all.memory_bytes()
+        };
+        let (shorter, longer) = (held(true), held(false));
+        assert!(shorter < longer / 2, "{shorter} {longer}");
     }
 
     #[test]

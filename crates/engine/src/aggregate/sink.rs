@@ -258,9 +258,7 @@ impl AggregateLocal {
     /// Puts the groups aside where they are many and most rows make new ones; then so are the next rows.
     fn put_aside_if_many(&mut self) -> Result<()> {
         let grouping = self.grouping.clone();
-        if let Some(aside) = &mut self.aside {
-            aside.merge_some(&grouping)?;
-        }
+        self.merge_some_aside()?;
         if self.keeps_all || self.lists > 0 || self.groups.len() < TABLE_GROUPS_MAX {
             return Ok(());
         }
@@ -276,6 +274,14 @@ impl AggregateLocal {
         self.aside.get_or_insert_with(Partitions::new).add_groups(groups)
     }
 
+    /// Makes groups of some of what is put aside.
+    fn merge_some_aside(&mut self) -> Result<()> {
+        let Some(aside) = &mut self.aside else { return Ok(()) };
+        let is_short = |spilling: &Arc<Spilling>| spilling.threshold.is_half_passed(|| aside.memory_bytes());
+        let is_memory_short = self.spilling.as_ref().is_some_and(is_short);
+        aside.merge_some(&self.grouping, is_memory_short)
+    }
+
     /// Puts rows aside.
     fn put_rows_aside(&mut self, keys: &[Column], block: &Block) -> Result<()> {
         let grouping = self.grouping.clone();
@@ -288,8 +294,8 @@ impl AggregateLocal {
         }
         let aside = self.aside.get_or_insert_with(Partitions::new);
         aside.add_rows(keys, all_arguments, block.rows(), &mut *self.groups.table)?;
-        aside.merge_some(&grouping)?;
-        self.keeps_all = aside.have_few_groups();
+        self.merge_some_aside()?;
+        self.keeps_all = self.aside.as_ref().is_some_and(Partitions::have_few_groups);
         self.rows_aside = if self.keeps_all { 0 } else { self.rows_aside.saturating_sub(block.rows()) };
         self.spill_if_needed()
     }

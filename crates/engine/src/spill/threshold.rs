@@ -25,9 +25,18 @@ impl Threshold {
 
     /// Whether a worker should put the bytes that it holds, `own`, on disk: the query holds too much, and it is worth the while.
     pub(crate) fn is_passed(&self, own: impl FnOnce() -> usize) -> bool {
+        self.bytes.is_some_and(|bytes| self.holds(bytes, own))
+    }
+
+    /// Whether a worker should try to hold less: the query holds half of what may stay in memory, and the worker a good part of that.
+    pub(crate) fn is_half_passed(&self, own: impl FnOnce() -> usize) -> bool {
+        self.bytes.is_some_and(|bytes| self.holds(bytes / 2, own))
+    }
+
+    /// Whether the query holds so many bytes, and the worker a good part of its share.
+    fn holds(&self, bytes: u64, own: impl FnOnce() -> usize) -> bool {
         /// A worker whose bytes are less than its share by this factor does not matter.
         const SHARE: u64 = 2;
-        let Some(bytes) = self.bytes else { return false };
         let workers = self.context.peak_threads().max(1) as u64;
         self.held() >= bytes && (own() as u64).saturating_mul(workers * SHARE) >= bytes
     }
@@ -43,10 +52,11 @@ impl Threshold {
             .is_none_or(|available| available >= i64::try_from(bytes).unwrap_or(i64::MAX))
     }
 
-    /// Whether the query holds so much, a good part of it in the step's own bytes, that these should not be put together in memory, which
-    /// takes as much again.
+    /// Whether a step's own bytes should go to disk rather than be put together in memory, which takes as much again: there may not be so
+    /// much, with half as much left for others.
     pub(crate) fn is_near(&self, own: usize) -> bool {
-        self.bytes.is_some_and(|bytes| self.held() >= bytes / 5 * 3 && own as u64 >= bytes / 4)
+        let more = own as u64 / 2 * 3;
+        !self.has_room(usize::try_from(more).unwrap_or(usize::MAX))
     }
 
     /// Whether no more rows should come while `works` put something on disk: the query holds too much, or they are many.
