@@ -97,6 +97,20 @@ impl ParquetLayout {
         Ok(Self { types, arrow_schema, file_schema, read_schema, first_leaves, ratio_of_defaults })
     }
 
+    /// The types of the arrays where strings are read as keys of dictionaries.
+    pub(crate) fn coded_schema(&self) -> Arc<ArrowSchema> {
+        let coded = |(field, data_type): (&Arc<Field>, &DataType)| match data_type.inner() {
+            DataType::String if *field.data_type() == ArrowType::Binary => Arc::new(
+                field
+                    .as_ref()
+                    .clone()
+                    .with_data_type(ArrowType::Dictionary(Box::new(ArrowType::UInt32), Box::new(ArrowType::Binary))),
+            ),
+            _ => field.clone(),
+        };
+        Arc::new(ArrowSchema::new(self.arrow_schema.fields().iter().zip(&self.types).map(coded).collect::<Vec<_>>()))
+    }
+
     /// The array of a column as it is written.
     pub(crate) fn to_file(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
         let data_type = self.types.get(column).ok_or_else(|| Error::logical("a column too many"))?;
@@ -122,6 +136,11 @@ impl ParquetLayout {
     /// Whether a dictionary is made of a column when it is read, as its values are not strings.
     pub(crate) fn is_encoded_in_memory(&self, column: usize) -> bool {
         matches!(self.types.get(column), Some(DataType::LowCardinality(inner)) if !is_string(inner))
+    }
+
+    /// Whether a column's arrays are dictionaries.
+    pub(crate) fn is_dictionary(&self, column: usize) -> bool {
+        matches!(self.types.get(column), Some(DataType::LowCardinality(_)))
     }
 
     /// The array of a column from what was read.

@@ -7,7 +7,6 @@ use std::task::{Poll, Waker};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use squall_planner::KeyExpression;
 use squall_runtime::Pieces;
 use squall_types::gather::{concat_blocks, take};
@@ -19,6 +18,7 @@ use crate::evaluate::evaluate;
 use crate::merge_tree::MergeTree;
 use crate::merge_tree::changes::deleted_rows::{Deletion, Deletions};
 use crate::merge_tree::order::sorting::{SortedKeys, sorted_positions};
+use crate::merge_tree::parts::column_reader::ColumnReader;
 use crate::merge_tree::parts::part::{Part, corrupted};
 use crate::merge_tree::scans::mapped_scan::Mapping;
 
@@ -166,7 +166,7 @@ struct PartRows {
     /// The next row group.
     row_group: usize,
     /// One per column, of the current row group.
-    readers: Vec<ParquetRecordBatchReader>,
+    readers: Vec<ColumnReader>,
     left: usize,
     /// Whether the values that keys are computed of were cast since the part was written, which may have changed their order: then all of
     /// its rows are one batch.
@@ -266,12 +266,11 @@ impl PartRows {
         let fields = self.columns.iter().zip(&self.schema.fields);
         for ((column, (_, data_type)), reader) in fields.zip(&mut self.readers) {
             let bad = |why: &dyn std::fmt::Display| corrupted(&self.part.file.path, why);
-            let batch = reader.next().ok_or_else(|| bad(&"a chunk has too few rows"))?.map_err(|error| bad(&error))?;
-            let array = batch.columns().first().ok_or_else(|| bad(&"no column"))?;
+            let array = reader.next().ok_or_else(|| bad(&"a chunk has too few rows"))?.map_err(|error| bad(&error))?;
             if array.len() != rows {
                 return Err(bad(&format!("a batch has {} rows, expected {rows}", array.len())));
             }
-            columns.push(Column::new(data_type.clone(), self.part.to_memory(*column, array)?));
+            columns.push(Column::new(data_type.clone(), self.part.to_memory(*column, &array)?));
             pieces.pause().await;
         }
         self.left -= rows;

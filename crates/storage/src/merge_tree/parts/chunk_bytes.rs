@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_schema::Schema as ArrowSchema;
 use bytes::Bytes;
 use bytes::buf::Reader;
 use parking_lot::Mutex;
@@ -27,6 +28,8 @@ const PAGES_KEPT_MAX: usize = 8;
 pub(in crate::merge_tree) struct PartContents {
     /// As the library reads it: of pages without compression.
     pub reading: ArrowReaderMetadata,
+    /// The same, where it reads strings as keys of a dictionary.
+    pub coding: ArrowReaderMetadata,
     /// By row group and leaf: the bytes in the file, and their compression.
     chunks: Vec<Vec<(Range<u64>, Compression)>>,
 }
@@ -56,9 +59,13 @@ impl PartContents {
         let chunks = footer.row_groups().iter().map(|group| group.columns().iter().map(chunk).collect()).collect();
         let old = footer.file_metadata();
         let file = FileMetaData::new(old.version(), old.num_rows(), None, None, schema, None);
-        let options = ArrowReaderOptions::new().with_schema(layout.arrow_schema.clone());
-        let reading = ArrowReaderMetadata::try_new(Arc::new(ParquetMetaData::new(file, groups)), options)?;
-        Ok(Self { reading, chunks })
+        let metadata = Arc::new(ParquetMetaData::new(file, groups));
+        let read_as = |schema: &Arc<ArrowSchema>| {
+            let options = ArrowReaderOptions::new().with_schema(schema.clone());
+            ArrowReaderMetadata::try_new(metadata.clone(), options)
+        };
+        let reading = read_as(&layout.arrow_schema)?;
+        Ok(Self { coding: read_as(&layout.coded_schema())?, reading, chunks })
     }
 }
 
@@ -78,6 +85,8 @@ struct Pages {
     decompressed: Vec<(u64, Bytes)>,
     /// How many are kept besides the first.
     kept: usize,
+    /// The one that was given up last, into whose memory the next one is decompressed: to have it cleared takes longer.
+    given_up: Bytes,
     zstd: Option<Decompressor<'static>>,
 }
 
@@ -95,7 +104,13 @@ impl EncodedChunk {
     fn keeping(bytes: Bytes, kept: usize) -> Self {
         Self {
             bytes,
-            pages: Arc::new(Mutex::new(Pages { headers: Vec::new(), decompressed: Vec::new(), kept, zstd: None })),
+            pages: Arc::new(Mutex::new(Pages {
+                headers: Vec::new(),
+                decompressed: Vec::new(),
+                kept,
+                given_up: Bytes::new(),
+                zstd: None,
+            })),
         }
     }
 
@@ -107,8 +122,11 @@ impl EncodedChunk {
         }
         let bytes = pages.decoded_bytes(start).ok_or_else(|| corrupted("a page without a header"))?;
         let mut zstd = pages.zstd.take();
+        let given_up = std::mem::take(&mut pages.given_up);
         drop(pages);
-        let mut page = vec![0; bytes];
+        // Somebody may still read it.
+        let mut page = given_up.try_into_mut().unwrap_or_default();
+        page.resize(bytes, 0);
         let length = match compression {
             _ if bytes == 0 => 0,
             Compression::LZ4_RAW => lzzzz::lz4::decompress(packed, &mut page).map_err(corrupted)?,
@@ -124,7 +142,7 @@ impl EncodedChunk {
         if length != bytes {
             return Err(corrupted("a page has another length than its header says"));
         }
-        let page = Bytes::from(page);
+        let page = page.freeze();
         let mut pages = self.pages.lock();
         pages.zstd = zstd;
         pages.keep(start, &page);
@@ -157,7 +175,7 @@ impl Pages {
             return;
         }
         if self.decompressed.len() > self.kept {
-            self.decompressed.remove(1);
+            (_, self.given_up) = self.decompressed.remove(1);
         }
         self.decompressed.push((start, page.clone()));
     }
@@ -183,6 +201,11 @@ impl ChunkBytes {
         file_bytes: u64,
     ) -> Self {
         Self { chunk, contents, row_group, offset, file_bytes }
+    }
+
+    /// What the part's footer tells.
+    pub fn contents(&self) -> &Arc<PartContents> {
+        &self.contents
     }
 
     fn compression(&self, place: u64) -> Option<Compression> {

@@ -1,6 +1,7 @@
 //! Parts: their files, their names, what is known of them, and how they are made.
 
 pub(super) mod chunk_bytes;
+pub(super) mod column_reader;
 pub(super) mod part;
 pub(super) mod part_bytes;
 pub(super) mod part_columns;
@@ -15,5 +16,6 @@ mod part_reading;
 pub(super) mod part_schema;
 pub(super) mod part_writer;
 pub(super) mod partition;
+mod string_reader;
 pub(super) mod table_directory;
 pub(super) mod unsorted_rows;

@@ -4,17 +4,18 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, UInt8Array, new_empty_array};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType as ArrowType;
 use bytes::Bytes;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
 use parquet::file::metadata::ParquetMetaDataReader;
-use squall_types::{Error, ErrorCode, Result, Rows};
+use squall_types::{Coded, Error, ErrorCode, Result, Rows};
 use twox_hash::XxHash3_64;
 
 use super::chunk_bytes::{ChunkBytes, EncodedChunk, PartContents};
+use super::column_reader::{ColumnReader, RowsWanted};
 use super::part::{Part, corrupted};
 use super::part_description::FileRange;
 use super::part_place::{InMemory, PartPlace, Within};
@@ -208,12 +209,10 @@ impl Part {
     }
 
     /// All that a reader gives, which should be so many rows.
-    fn decode(&self, column: usize, reader: ParquetRecordBatchReader, rows: usize) -> Result<ArrayRef> {
+    fn decode(&self, column: usize, reader: ColumnReader, rows: usize) -> Result<ArrayRef> {
         let mut arrays = Vec::new();
-        for batch in reader {
-            let batch = batch.map_err(|error| corrupted(&self.file.path, error))?;
-            let array = batch.columns().first().ok_or_else(|| corrupted(&self.file.path, "no column"))?;
-            arrays.push(self.to_memory(column, array)?);
+        for array in reader {
+            arrays.push(self.to_memory(column, &array.map_err(|error| corrupted(&self.file.path, error))?)?);
         }
         let array = match arrays.as_slice() {
             [one] => one.clone(),
@@ -239,15 +238,21 @@ impl Part {
         column: usize,
         chunk: &EncodedChunk,
         ranges: &[Range<usize>],
-    ) -> Result<ArrayRef> {
-        let (builder, all) = self.reader_builder(row_group, column, chunk.clone())?;
+    ) -> Result<Rows> {
         let rows = ranges.iter().map(ExactSizeIterator::len).sum();
-        let reader = builder
-            .with_row_selection(RowSelection::from_consecutive_ranges(ranges.iter().cloned(), all))
-            .with_batch_size(rows)
-            .build()
-            .map_err(|error| corrupted(&self.file.path, error))?;
-        self.decode(column, reader, rows)
+        let (reader, _) = self.reader_of(row_group, column, chunk.clone(), |wanted| RowsWanted {
+            rows: Some(ranges.to_vec()),
+            batch_rows: rows,
+            as_codes: true,
+            ..wanted
+        })?;
+        let array = self.decode(column, reader, rows)?;
+        match array.as_dictionary_opt::<UInt32Type>() {
+            Some(codes) if !self.schema.layout.is_dictionary(column) => {
+                Coded::rows_of(codes.clone())?.ok_or_else(|| Error::logical("a dictionary with NULL"))
+            }
+            _ => Ok(Rows::Whole(array)),
+        }
     }
 
     /// What the decoded rows of a chunk take, as far as its type and its bytes in the file tell.
@@ -270,18 +275,19 @@ impl Part {
         column: usize,
         bytes: Bytes,
         batch_rows: usize,
-    ) -> Result<(ParquetRecordBatchReader, usize)> {
-        let (builder, rows) = self.reader_builder(row_group, column, EncodedChunk::read_once(bytes))?;
-        let reader = builder.with_batch_size(batch_rows.min(rows)).build();
-        Ok((reader.map_err(|error| corrupted(&self.file.path, error))?, rows))
+    ) -> Result<(ColumnReader, usize)> {
+        let read = |wanted: RowsWanted| RowsWanted { batch_rows: batch_rows.min(wanted.rows_of_group), ..wanted };
+        self.reader_of(row_group, column, EncodedChunk::read_once(bytes), read)
     }
 
-    fn reader_builder(
+    /// What decodes a chunk, and the rows that this should have; `wanted` says what is read instead of all.
+    fn reader_of(
         &self,
         row_group: usize,
         column: usize,
         encoded: EncodedChunk,
-    ) -> Result<(ParquetRecordBatchReaderBuilder<ChunkBytes>, usize)> {
+        wanted: impl FnOnce(RowsWanted) -> RowsWanted,
+    ) -> Result<(ColumnReader, usize)> {
         let group = self.description.row_groups.get(row_group);
         let (group, chunk) = group
             .and_then(|group| Some((group, group.chunks.get(column)?)))
@@ -289,12 +295,17 @@ impl Part {
         let contents = self.contents.get().ok_or_else(|| Error::logical("a chunk before its footer"))?;
         let leaves = self.schema.layout.first_leaves.get(column..column + 2);
         let [first, end] = leaves.unwrap_or_default() else { return Err(Error::logical("a column too many")) };
-        let mask = ProjectionMask::leaves(&self.schema.layout.read_schema, *first..*end);
-        let source = ChunkBytes::new(encoded, contents.clone(), row_group, chunk.at.offset, self.file.bytes);
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source, contents.reading.clone())
-            .with_row_groups(vec![row_group])
-            .with_projection(mask);
-        Ok((builder, group.rows))
+        let all = RowsWanted {
+            row_group,
+            leaves: *first..*end,
+            rows: None,
+            rows_of_group: group.rows,
+            batch_rows: group.rows,
+            as_codes: false,
+        };
+        let bytes = ChunkBytes::new(encoded, contents.clone(), row_group, chunk.at.offset, self.file.bytes);
+        let reader = ColumnReader::new(bytes, &self.schema.layout.read_schema, wanted(all));
+        Ok((reader.map_err(|error| corrupted(&self.file.path, error))?, group.rows))
     }
 
     /// The array of a column from what was read of the file.

@@ -9,10 +9,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, DictionaryArray, new_empty_array};
 use arrow_schema::DataType as ArrowType;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use squall_types::{Coder, Error, Result, Rows, match_primitive, reserve};
 
 use crate::column_cache::{ChunkOrigin, DecodeChunk};
+use crate::merge_tree::parts::column_reader::ColumnReader;
 use crate::merge_tree::parts::part::{Part, corrupted};
 
 /// Rows that are read between two looks at the clock.
@@ -26,7 +26,7 @@ pub(in crate::merge_tree) struct ChunkDecoder {
     row_group: usize,
     column: usize,
     rows: usize,
-    reader: ParquetRecordBatchReader,
+    reader: ColumnReader,
     rows_read: usize,
     growing: Option<Box<dyn Growing>>,
 }
@@ -37,7 +37,7 @@ impl ChunkDecoder {
         row_group: usize,
         column: usize,
         rows: usize,
-        reader: ParquetRecordBatchReader,
+        reader: ColumnReader,
     ) -> Self {
         Self { part, row_group, column, rows, reader, rows_read: 0, growing: None }
     }
@@ -68,10 +68,9 @@ impl DecodeChunk for ChunkDecoder {
     fn decode(&mut self) -> Result<Option<Rows>> {
         let end = Instant::now() + PIECE;
         loop {
-            let Some(batch) = self.reader.next() else { return self.finish().map(Some) };
-            let batch = batch.map_err(|error| corrupted(&self.part.file.path, error))?;
-            let array = batch.columns().first().ok_or_else(|| corrupted(&self.part.file.path, "no column"))?;
-            let array = self.part.to_memory(self.column, array)?;
+            let Some(array) = self.reader.next() else { return self.finish().map(Some) };
+            let array = array.map_err(|error| corrupted(&self.part.file.path, error))?;
+            let array = self.part.to_memory(self.column, &array)?;
             self.append(&array)?;
             if Instant::now() >= end {
                 return Ok(None);

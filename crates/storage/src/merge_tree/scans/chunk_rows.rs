@@ -41,7 +41,7 @@ impl ChunkRows {
         match self {
             Self::Encoded(chunk) => {
                 let rows = at.part.decode_rows(at.row_group, at.column, chunk, ranges)?;
-                Ok(Column::new(data_type.clone(), rows))
+                Ok(Column::of_rows(data_type.clone(), rows))
             }
             Self::Decoded(rows) => {
                 let slice =
