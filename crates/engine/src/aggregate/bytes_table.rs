@@ -430,6 +430,11 @@ impl KeyTable for BytesTable {
         }
     }
 
+    fn rest(&mut self) {
+        self.reader = KeyReader::default();
+        self.coded = CodedKeys::default();
+    }
+
     fn memory_bytes(&self) -> usize {
         let slots = self.slots.memory_bytes() + self.short_slots.memory_bytes();
         let hashes = self.hashes.capacity() * size_of::<u64>();

@@ -334,6 +334,10 @@ impl<K: Packed, const WORDS: usize> KeyTable for FixedTable<K, WORDS> {
         columns.collect()
     }
 
+    fn rest(&mut self) {
+        self.packed = Vec::new();
+    }
+
     fn memory_bytes(&self) -> usize {
         let keys = self.keys.capacity() * size_of::<[u32; WORDS]>();
         self.slots.memory_bytes() + keys + self.packed.capacity() * size_of::<K>()

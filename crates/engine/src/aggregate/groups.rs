@@ -46,6 +46,21 @@ impl Groups {
         self.accumulators.iter_mut().try_for_each(|states| states.reserve_groups(groups))
     }
 
+    /// Gives room back that was made for many more groups than there are.
+    pub(super) fn take_less_room(&mut self) -> Result<()> {
+        /// Copying so many groups costs little beside the rows that made room for the others.
+        const ROOM_MIN: usize = 4;
+        let groups = self.len();
+        let room = self.table.room();
+        if room == usize::MAX || room < ROOM_MIN * groups {
+            return Ok(());
+        }
+        let all: Vec<u32> = (0..groups as u32).collect();
+        self.table = self.table.part(&all)?;
+        self.accumulators = self.accumulators.iter_mut().map(|states| states.take(&all)).collect::<Result<_>>()?;
+        Ok(())
+    }
+
     /// Adds groups whose states are small.
     pub(super) fn add(&mut self, mut other: Self, to: &mut Vec<u32>) -> Result<()> {
         for first in (0..other.len()).step_by(GROUPS_AT_ONCE) {

@@ -82,6 +82,9 @@ pub(crate) trait KeyTable: Send + Sync + Any {
         Ok(())
     }
 
+    /// Gives back the memory that lookups took besides the groups: no rows will come for a while.
+    fn rest(&mut self) {}
+
     /// The keys of these groups, one column per key.
     fn columns(&self, groups: Range<usize>) -> Result<Vec<Column>>;
 

@@ -112,6 +112,8 @@ impl Partition {
                 Part::Rows(rows) => groups.add_rows(grouping, &rows, &mut scratch)?,
             }
         }
+        groups.table.rest();
+        groups.take_less_room()?;
         self.merged = groups.len();
         self.are_new = self.merged > before / 4 * 3;
         (self.fresh, self.fresh_bytes) = (0, 0);
@@ -396,10 +398,10 @@ mod tests {
             let grouping = grouping(DataType::String);
             let mut table = Groups::new(&grouping).unwrap();
             let mut all = Partitions::new();
-            for block in 0..100u64 {
-                let numbers: Vec<u64> = (0..10_000).map(|row| (block * 10_000 + row) * 7_919 % 200_003).collect();
-                let keys = column(&DataType::String, &numbers);
-                all.add_rows(&[keys], Vec::new(), numbers.len(), &mut *table.table).unwrap();
+            for block in 0..200u64 {
+                let numbers = (0..10_000).map(|row| (block * 10_000 + row) * 7_919 % 50_021);
+                let keys = Column::from_strings(numbers.map(|number| format!("{number:>100}")));
+                all.add_rows(&[keys], Vec::new(), 10_000, &mut *table.table).unwrap();
                 all.merge_some(&grouping, is_memory_short).unwrap();
             }
             all.memory_bytes()
