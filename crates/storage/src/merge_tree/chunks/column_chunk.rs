@@ -49,6 +49,16 @@ impl<'a> ColumnChunk<'a> {
         self.encoding = encoding;
     }
 
+    /// Whether pages are compressed.
+    pub(in crate::merge_tree) fn is_compressed(&self) -> bool {
+        self.compression != Compression::UNCOMPRESSED
+    }
+
+    /// Leaves the pages to come as they are. Pages of a chunk have one codec, so none was added before.
+    pub(in crate::merge_tree) fn leave_uncompressed(&mut self) {
+        self.compression = Compression::UNCOMPRESSED;
+    }
+
     /// Sets the dictionary: so many values in plain encoding.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use squall_runtime::Pieces;
 use squall_types::Result;
 
 use super::column_chunk::ColumnChunk;
+use super::deltas::put_deltas;
 use super::dictionary_chunk::put_plain;
 use super::key_runs::{bits, put_keys, put_run};
 use super::string_chunk::append_strings;
@@ -180,63 +181,128 @@ async fn append_numbers(
         other => other.primitive_width().unwrap_or(8),
     };
     let page_rows = (PAGE_BYTES / width.max(4)).max(1);
-    let (mut page, mut split) = (Vec::new(), Vec::new());
-    let mut is_split = None;
+    let mut bounds = Vec::new();
+    put_plain(&(leaf.to_file)(&extremes)?, &mut bounds).map_err(parquet_bug)?;
+    let mut pages = Pages::new(leaf.description.physical_type(), &bounds);
     for first in (0..values.len()).step_by(page_rows) {
         let rows = page_rows.min(values.len() - first);
-        page.clear();
-        put_levels(&mut page, leaf.description, rows);
-        let levels = page.len();
-        put_plain(&(leaf.to_file)(&values.slice(first, rows))?, &mut page).map_err(parquet_bug)?;
-        if is_split != Some(false) {
-            split_bytes(&page, levels, leaf.description.physical_type(), &mut split);
-        }
-        let is_split = match is_split {
-            Some(is_split) => is_split,
+        pages.plain.clear();
+        put_levels(&mut pages.plain, leaf.description, rows);
+        let levels = pages.plain.len();
+        put_plain(&(leaf.to_file)(&values.slice(first, rows))?, &mut pages.plain).map_err(parquet_bug)?;
+        if first == 0 {
             // The first page tells for all.
-            None => {
-                let found = is_better_split(chunk, &page, &split).map_err(parquet_bug)?;
-                if found {
-                    chunk.set_encoding(Encoding::BYTE_STREAM_SPLIT);
-                }
-                *is_split.insert(found)
-            }
-        };
-        chunk.add_page(if is_split { &split } else { &page }, rows).map_err(parquet_bug)?;
+            pages.choose_form(chunk, levels).map_err(parquet_bug)?;
+        }
+        chunk.add_page(pages.in_form(levels), rows).map_err(parquet_bug)?;
         pieces.pause().await;
     }
     Ok(Some(extremes))
 }
 
-/// A page with the first bytes of all its floats before their second ones and so on; empty where its values are no floats. DuckDB 2.0 reads
-/// integers only as they are.
-fn split_bytes(page: &[u8], levels: usize, physical: PhysicalType, split: &mut Vec<u8>) {
-    macro_rules! split {
-        ($number:ty, $numbers:expr) => {
-            for shift in (0..<$number>::BITS).step_by(8) {
-                let numbers = $numbers.as_chunks::<{ size_of::<$number>() }>().0.iter();
-                split.extend(numbers.map(|number| (<$number>::from_le_bytes(*number) >> shift) as u8));
-            }
+/// How the numbers of a chunk are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As they are.
+    Plain,
+    /// The first bytes of all of them before their second ones and so on. DuckDB 1.5 reads only floats so.
+    SplitBytes,
+    /// As differences, which are not compressed.
+    Deltas,
+}
+
+/// The page that is being made, in the forms that its chunk may have.
+struct Pages {
+    physical: PhysicalType,
+    /// Whether all differences are numbers of the same type.
+    may_be_deltas: bool,
+    form: Form,
+    /// Levels, and the numbers as they are.
+    plain: Vec<u8>,
+    /// The same in another form.
+    other: Vec<u8>,
+    numbers: Vec<i64>,
+}
+
+impl Pages {
+    /// Pages of numbers of a type, `bounds` being the smallest and the largest as they are written.
+    fn new(physical: PhysicalType, bounds: &[u8]) -> Self {
+        let mut numbers = Vec::new();
+        read_integers(physical, bounds, &mut numbers);
+        let largest = if physical == PhysicalType::INT32 { i64::from(i32::MAX) } else { i64::MAX };
+        let may_be_deltas = match numbers[..] {
+            // Unsigned ones that are written as negative ones do not ascend.
+            [low, high] => high.checked_sub(low).is_some_and(|spread| (0..=largest).contains(&spread)),
+            _ => false,
         };
+        Self { physical, may_be_deltas, form: Form::Plain, plain: Vec::new(), other: Vec::new(), numbers }
     }
-    split.clear();
-    let (levels, numbers) = page.split_at(levels.min(page.len()));
-    split.extend_from_slice(levels);
-    match physical {
-        PhysicalType::FLOAT => split!(u32, numbers),
-        PhysicalType::DOUBLE => split!(u64, numbers),
-        _ => split.clear(),
+
+    /// Chooses the form in which the first page takes least, if that is worth it.
+    fn choose_form(&mut self, chunk: &mut ColumnChunk<'_>, levels: usize) -> std::result::Result<(), ParquetError> {
+        /// Putting bytes together costs a reader something; differences cost less than to decompress.
+        const SPLIT_GAIN_PERCENT_MIN: usize = 15;
+        const DELTAS_GAIN_PERCENT_MIN: usize = 5;
+        let plain_bytes = chunk.compressed_bytes(&self.plain)?;
+        let is_worth_it = |bytes: usize, percent: usize| bytes * 100 < plain_bytes * (100 - percent);
+        if matches!(self.physical, PhysicalType::FLOAT | PhysicalType::DOUBLE) {
+            self.form = Form::SplitBytes;
+            let bytes = chunk.compressed_bytes(self.in_form(levels))?;
+            if is_worth_it(bytes, SPLIT_GAIN_PERCENT_MIN) {
+                chunk.set_encoding(Encoding::BYTE_STREAM_SPLIT);
+                return Ok(());
+            }
+        } else if self.may_be_deltas && chunk.is_compressed() {
+            self.form = Form::Deltas;
+            let bytes = self.in_form(levels).len();
+            if is_worth_it(bytes, DELTAS_GAIN_PERCENT_MIN) {
+                chunk.set_encoding(Encoding::DELTA_BINARY_PACKED);
+                chunk.leave_uncompressed();
+                return Ok(());
+            }
+        }
+        self.form = Form::Plain;
+        Ok(())
+    }
+
+    /// The page, whose first bytes are levels, in the chunk's form.
+    fn in_form(&mut self, levels: usize) -> &[u8] {
+        let (levels, numbers) = self.plain.split_at(levels.min(self.plain.len()));
+        self.other.clear();
+        self.other.extend_from_slice(levels);
+        match self.form {
+            Form::Plain => return &self.plain,
+            Form::SplitBytes if self.physical == PhysicalType::FLOAT => split_bytes::<4>(numbers, &mut self.other),
+            Form::SplitBytes => split_bytes::<8>(numbers, &mut self.other),
+            Form::Deltas => {
+                self.numbers.clear();
+                read_integers(self.physical, numbers, &mut self.numbers);
+                put_deltas(&mut self.other, &self.numbers);
+            }
+        }
+        &self.other
     }
 }
 
-/// Whether a page is so much smaller where its bytes are split that it is worth to put them together when it is read.
-fn is_better_split(chunk: &mut ColumnChunk<'_>, page: &[u8], split: &[u8]) -> std::result::Result<bool, ParquetError> {
-    const GAIN_PERCENT_MIN: usize = 15;
-    if split.is_empty() {
-        return Ok(false);
+/// Appends the first bytes of all numbers before their second ones and so on.
+fn split_bytes<const WIDTH: usize>(numbers: &[u8], split: &mut Vec<u8>) {
+    let (numbers, _) = numbers.as_chunks::<WIDTH>();
+    for at in 0..WIDTH {
+        split.extend(numbers.iter().map(|number| number[at]));
     }
-    let bytes_split = chunk.compressed_bytes(split)?;
-    Ok(bytes_split * 100 < chunk.compressed_bytes(page)? * (100 - GAIN_PERCENT_MIN))
+}
+
+/// Appends integers as they are written; nothing of other types.
+fn read_integers(physical: PhysicalType, plain: &[u8], numbers: &mut Vec<i64>) {
+    match physical {
+        PhysicalType::INT32 => {
+            numbers.extend(plain.as_chunks::<4>().0.iter().map(|number| i64::from(i32::from_le_bytes(*number))));
+        }
+        PhysicalType::INT64 => {
+            numbers.extend(plain.as_chunks::<8>().0.iter().map(|number| i64::from_le_bytes(*number)));
+        }
+        _ => {}
+    }
 }
 
 fn array<T: ArrowPrimitiveType>(numbers: Vec<T::Native>) -> ArrayRef {
