@@ -26,8 +26,15 @@ const WHOLE_BYTES_MAX: usize = 16 << 20;
 pub struct Coded {
     codes: DictionaryArray<UInt32Type>,
     lengths: Lengths,
+    /// Whether other rows are of the same values, so that there may be more of them.
+    are_shared: bool,
+    /// Which values stand for NULL, where a row is NULL for no other reason.
+    null_values: Option<Arc<NullBuffer>>,
     asked: Arc<Asked>,
 }
+
+/// Values for a row, where other rows are of the same values.
+const SHARED_VALUES_PER_ROW_MAX: usize = 8;
 
 /// Bytes of the shortest and of the longest value.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +59,8 @@ impl Coded {
         let lengths = values.value_offsets().windows(2).map(|ends| (ends[1] - ends[0]) as usize);
         let (shortest, longest) =
             lengths.fold((usize::MAX, 0), |(low, high), length| (low.min(length), high.max(length)));
-        Some(Self { codes, lengths: Lengths { shortest, longest }, asked: Arc::default() })
+        let lengths = Lengths { shortest, longest };
+        Some(Self { codes, lengths, are_shared: false, null_values: None, asked: Arc::default() })
     }
 
     /// The rows of a dictionary, as codes where that is worth it; `None` where a value is NULL or no string.
@@ -76,24 +84,43 @@ impl Coded {
     pub fn of_repeated(array: &ArrayRef, positions: &UInt32Array) -> Result<Option<Rows>> {
         /// A string is there so often on average.
         const TIMES_MIN: usize = 3;
-        let Some(strings) = array.as_binary_opt::<i32>() else { return Ok(None) };
-        if array.len() * TIMES_MIN > positions.len() || positions.null_count() > 0 {
+        if array.len() * TIMES_MIN > positions.len() {
             return Ok(None);
         }
+        Self::at(array, positions).map(Self::held).transpose()
+    }
+
+    /// The same where rows are taken of the array again and again, as from the build side of a join: not all values need be among these.
+    ///
+    /// # Errors
+    /// As those of [`to_array`](Self::to_array).
+    pub fn of_shared(array: &ArrayRef, positions: &UInt32Array) -> Result<Option<Rows>> {
+        if array.len() > SHARED_VALUES_PER_ROW_MAX.saturating_mul(positions.len()) {
+            return Ok(None);
+        }
+        let coded = Self::at(array, positions);
+        coded.map(|coded| Self { are_shared: true, ..coded }.held()).transpose()
+    }
+
+    /// The rows of an array of strings at these positions.
+    fn at(array: &ArrayRef, positions: &UInt32Array) -> Option<Self> {
+        let strings = array.as_binary_opt::<i32>().filter(|_| positions.null_count() == 0)?;
         let Some(nulls) = strings.nulls().filter(|nulls| nulls.null_count() > 0) else {
-            return Self::rows_of(DictionaryArray::try_new(positions.clone(), array.clone())?);
+            return Self::of(DictionaryArray::try_new(positions.clone(), array.clone()).ok()?);
         };
         let at = positions.values();
         let valid = BooleanBuffer::collect_bool(at.len(), |row| nulls.is_valid(at[row] as usize));
-        let codes = UInt32Array::try_new(at.clone(), Some(NullBuffer::new(valid)))?;
+        let codes = UInt32Array::try_new(at.clone(), Some(NullBuffer::new(valid))).ok()?;
         // A value is none of these NULLs.
-        let values = BinaryArray::try_new(strings.offsets().clone(), strings.values().clone(), None)?;
-        Self::rows_of(DictionaryArray::try_new(codes, Arc::new(values))?)
+        let values = BinaryArray::try_new(strings.offsets().clone(), strings.values().clone(), None).ok()?;
+        let coded = Self::of(DictionaryArray::try_new(codes, Arc::new(values)).ok()?)?;
+        Some(Self { null_values: Some(Arc::new(nulls.clone())), ..coded })
     }
 
-    /// Whether there are no fewer rows than values, for each of which something may be done, and they can be written out any time.
+    /// Whether there are not too few rows for the values, for each of which something may be done, and they can be written out any time.
     fn is_worth_it(&self) -> bool {
-        self.rows() >= self.values().len()
+        let values_per_row_max = if self.are_shared { SHARED_VALUES_PER_ROW_MAX } else { 1 };
+        self.rows().saturating_mul(values_per_row_max) >= self.values().len()
             && (self.lengths.longest.saturating_mul(self.rows()) <= WHOLE_BYTES_MAX
                 || self.string_bytes() <= WHOLE_BYTES_MAX)
     }
@@ -104,7 +131,7 @@ impl Coded {
     }
 
     fn with_codes(&self, codes: DictionaryArray<UInt32Type>) -> Self {
-        Self { codes, lengths: self.lengths, asked: Arc::default() }
+        Self { codes, asked: Arc::default(), ..self.clone() }
     }
 
     /// The number of rows.
@@ -132,6 +159,11 @@ impl Coded {
         self.codes.keys().nulls().filter(|nulls| nulls.null_count() > 0)
     }
 
+    /// Which values stand for NULL, where a row is NULL if its value is one of these and for no other reason.
+    pub fn null_values(&self) -> Option<&NullBuffer> {
+        self.null_values.as_deref()
+    }
+
     /// The same rows with other NULLs; what was NULL before is the empty string.
     ///
     /// # Errors
@@ -148,6 +180,7 @@ impl Coded {
         if self.nulls().is_some() {
             rows.lengths.shortest = 0;
         }
+        rows.null_values = None;
         Ok(rows)
     }
 
@@ -182,7 +215,9 @@ impl Coded {
     /// As those of [`to_array`](Self::to_array).
     pub fn take(&self, positions: &UInt32Array) -> Result<Rows> {
         let codes = kernels::take(&self.codes, positions)?;
-        self.with_codes(codes.as_dictionary::<UInt32Type>().clone()).held()
+        let mut taken = self.with_codes(codes.as_dictionary::<UInt32Type>().clone());
+        taken.null_values = taken.null_values.filter(|_| positions.null_count() == 0);
+        taken.held()
     }
 
     /// Rows one after the other, where all have the same values.
@@ -196,7 +231,10 @@ impl Coded {
         }
         let codes: Vec<&dyn Array> = all.iter().map(|coded| coded.codes() as &dyn Array).collect();
         let codes = kernels::concat(&codes)?.as_primitive::<UInt32Type>().clone();
-        first.with_codes(DictionaryArray::try_new(codes, first.values().clone())?).held().map(Some)
+        let mut rows = first.with_codes(DictionaryArray::try_new(codes, first.values().clone())?);
+        // The others may be NULL for other reasons.
+        rows.null_values = None;
+        rows.held().map(Some)
     }
 
     /// All rows; kept, so that it is made once.

@@ -1,32 +1,48 @@
 //! Keys that are codes of few values: the group of each combination of codes is looked up once, and rows find it by their codes alone.
-//! Columns that a join takes from the same rows of its build side have the same codes, which count as one.
+//! Columns that a join takes from the same rows of its build side have the same codes, which count as one. Numbers that are close to each
+//! other are codes, too, where they stand beside such keys.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, UInt32Array};
+use arrow_array::types::{
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+};
+use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_buffer::NullBuffer;
-use squall_types::{Column, Result};
+use arrow_schema::DataType as ArrowType;
+use squall_types::{Column, Result, grow};
 
 /// A combination that has not been looked up.
 const UNKNOWN: u32 = u32::MAX - 1;
 /// A combination that is about to be.
 const WANTED: u32 = u32::MAX - 2;
 
-/// More combinations of several keys' codes do not stay in the cache.
-const COMBINATIONS_MAX: usize = 1 << 19;
-/// Where the values are others than before, there may be so many combinations for each row.
+/// More combinations of several keys' codes take too much memory.
+const COMBINATIONS_MAX: usize = 1 << 22;
+/// There may be so many combinations for each row that has come with the same values.
 const COMBINATIONS_PER_ROW_MAX: usize = 8;
+/// Numbers that are farther apart are not codes.
+const NUMBERS_MAX: i64 = 1 << 12;
+/// So often may numbers come that are outside of those before: each time all combinations are looked up again.
+const NUMBERS_GROW_MAX: usize = 16;
 
 /// Which group each combination of codes has, of the values that the last rows had.
 #[derive(Default)]
 pub(super) struct CodedKeys {
-    /// The values of each key.
-    values: Vec<ArrayRef>,
+    /// What the codes of each key mean.
+    meanings: Vec<Meaning>,
     /// What combinations mean.
     shape: Vec<Place>,
+    /// Rows that have come with these.
+    rows: usize,
+    /// Empty until there are enough of them.
     groups: Vec<u32>,
+    /// By key: the smallest and the largest number so far.
+    spans: Vec<Option<(i64, i64)>>,
+    /// How often these have grown.
+    grown: usize,
 }
 
 impl CodedKeys {
@@ -41,9 +57,9 @@ impl CodedKeys {
         groups: &mut Vec<u32>,
         look_up: impl FnOnce(&[Column], usize) -> Result<Vec<u32>>,
     ) -> Result<bool> {
-        let Some(codes) = keys.iter().map(Column::dictionary).collect::<Option<Vec<_>>>() else { return Ok(false) };
+        let Some(codes) = self.codes(keys) else { return Ok(false) };
         let number = Number::new(&codes);
-        if !self.begin(&codes, &number) {
+        if !self.begin(&codes, &number)? {
             return Ok(false);
         }
         number.of_rows(groups);
@@ -67,27 +83,47 @@ impl CodedKeys {
         Ok(true)
     }
 
-    /// Makes ready for rows of these values; whether their combinations are few enough.
-    fn begin(&mut self, codes: &[&DictionaryArray<UInt32Type>], number: &Number<'_>) -> bool {
-        let (Some(first), Some(combinations)) = (codes.first(), number.combinations()) else { return false };
+    /// The codes of all keys, of which one at least has values of its own.
+    fn codes<'a>(&mut self, keys: &'a [Column]) -> Option<Vec<Codes<'a>>> {
+        if !keys.iter().any(|key| key.dictionary().is_some()) || self.grown > NUMBERS_GROW_MAX {
+            return None;
+        }
+        self.spans.resize(keys.len(), None);
+        let mut codes = Vec::with_capacity(keys.len());
+        for (key, span) in keys.iter().zip(&mut self.spans) {
+            let before = *span;
+            codes.push(Codes::of_values(key).or_else(|| Codes::of_numbers(key, span))?);
+            self.grown += usize::from(before.is_some() && before != *span);
+        }
+        Some(codes)
+    }
+
+    /// Makes ready for rows of these codes; whether their combinations are few enough.
+    fn begin(&mut self, codes: &[Codes<'_>], number: &Number<'_>) -> Result<bool> {
+        let (Some(first), Some(combinations)) = (codes.first(), number.combinations()) else { return Ok(false) };
         // The codes of one key are never too many.
         let has_several = codes.len() > 1;
         if has_several && combinations > COMBINATIONS_MAX {
-            return false;
+            return Ok(false);
         }
-        let is_known = |(known, codes): (&ArrayRef, &&DictionaryArray<UInt32Type>)| are_same(known, codes.values());
-        if self.values.len() == codes.len() && self.values.iter().zip(codes).all(is_known) && self.shape == number.shape
-        {
-            return true;
+        let is_known = self.meanings.len() == codes.len()
+            && self.meanings.iter().zip(codes).all(|(known, codes)| known.is(&codes.meaning))
+            && self.shape == number.shape;
+        if !is_known {
+            self.meanings = codes.iter().map(|codes| codes.meaning.clone()).collect();
+            self.shape.clone_from(&number.shape);
+            self.rows = 0;
+            self.groups.clear();
         }
-        if has_several && combinations > first.len().saturating_mul(COMBINATIONS_PER_ROW_MAX) {
-            return false;
+        if self.groups.is_empty() {
+            self.rows += first.codes.len();
+            if has_several && combinations > self.rows.saturating_mul(COMBINATIONS_PER_ROW_MAX) {
+                return Ok(false);
+            }
+            grow(&mut self.groups, combinations)?;
+            self.groups.resize(combinations, UNKNOWN);
         }
-        self.values = codes.iter().map(|codes| codes.values().clone()).collect();
-        self.shape.clone_from(&number.shape);
-        self.groups.clear();
-        self.groups.resize(combinations, UNKNOWN);
-        true
+        Ok(true)
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -95,13 +131,100 @@ impl CodedKeys {
     }
 }
 
-/// Whether two arrays are one, or strings of the same bytes at the same places in memory. The first is held, so that nothing else gets there.
+/// What the codes of a key stand for.
+#[derive(Clone)]
+enum Meaning {
+    /// Values by their places, and which of them stand for NULL.
+    Values(ArrayRef, Option<NullBuffer>),
+    /// Numbers from the first of these on.
+    Numbers(i64, i64),
+}
+
+impl Meaning {
+    /// Whether codes stand for the same. What is known is held, so that nothing else gets to its place in memory.
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Values(known, nulls), Self::Values(other, other_nulls)) => {
+                let bits =
+                    |nulls: &Option<NullBuffer>| nulls.as_ref().map(|nulls| (nulls.buffer().as_ptr(), nulls.offset()));
+                are_same(known, other) && bits(nulls) == bits(other_nulls)
+            }
+            (Self::Numbers(low, high), Self::Numbers(other_low, other_high)) => (low, high) == (other_low, other_high),
+            _ => false,
+        }
+    }
+}
+
+/// Whether two arrays are one, or strings of the same bytes at the same places in memory.
 fn are_same(known: &ArrayRef, other: &ArrayRef) -> bool {
     let strings = |array: &ArrayRef| {
         let strings = array.as_binary_opt::<i32>()?;
         Some((strings.len(), strings.value_offsets().as_ptr(), strings.values().as_ptr(), strings.null_count()))
     };
     Arc::ptr_eq(known, other) || strings(known).is_some_and(|known| strings(other) == Some(known))
+}
+
+/// The codes of a key's rows.
+struct Codes<'a> {
+    codes: Cow<'a, [u32]>,
+    /// How many there are.
+    values: usize,
+    /// Which rows are NULL, where the codes do not tell.
+    nulls: Option<&'a NullBuffer>,
+    meaning: Meaning,
+}
+
+impl<'a> Codes<'a> {
+    /// Those of rows that are codes.
+    fn of_values(key: &'a Column) -> Option<Self> {
+        let dictionary = key.dictionary()?;
+        let null_values = key.coded().and_then(|coded| coded.null_values());
+        let nulls = dictionary.keys().nulls().filter(|nulls| nulls.null_count() > 0 && null_values.is_none());
+        Some(Self {
+            codes: Cow::Borrowed(dictionary.keys().values()),
+            values: dictionary.values().len(),
+            nulls,
+            meaning: Meaning::Values(dictionary.values().clone(), null_values.cloned()),
+        })
+    }
+
+    /// Those of numbers; `span` becomes that of all so far. `None` where they are too far apart.
+    fn of_numbers(key: &Column, span: &mut Option<(i64, i64)>) -> Option<Self> {
+        fn codes<T: ArrowPrimitiveType>(array: &ArrayRef, span: &mut Option<(i64, i64)>) -> Option<Vec<u32>>
+        where
+            T::Native: Into<i64> + Ord,
+        {
+            let numbers = array.as_primitive::<T>().values();
+            let (low, high) = ((*numbers.iter().min()?).into(), (*numbers.iter().max()?).into());
+            let (low, high) = span.map_or((low, high), |(least, most)| (least.min(low), most.max(high)));
+            if high.checked_sub(low)? >= NUMBERS_MAX {
+                return None;
+            }
+            *span = Some((low, high));
+            Some(numbers.iter().map(|number| ((*number).into() - low) as u32).collect())
+        }
+        if key.nulls().is_some() {
+            return None;
+        }
+        let array = key.array();
+        let codes = match array.data_type() {
+            ArrowType::UInt8 => codes::<UInt8Type>(array, span),
+            ArrowType::UInt16 => codes::<UInt16Type>(array, span),
+            ArrowType::UInt32 => codes::<UInt32Type>(array, span),
+            ArrowType::Int8 => codes::<Int8Type>(array, span),
+            ArrowType::Int16 => codes::<Int16Type>(array, span),
+            ArrowType::Int32 => codes::<Int32Type>(array, span),
+            ArrowType::Int64 => codes::<Int64Type>(array, span),
+            _ => None,
+        }?;
+        let (low, high) = (*span)?;
+        Some(Self {
+            codes: Cow::Owned(codes),
+            values: (high - low + 1) as usize,
+            nulls: None,
+            meaning: Meaning::Numbers(low, high),
+        })
+    }
 }
 
 /// Where the number of a combination has a key: columns with the same codes have one place.
@@ -140,22 +263,20 @@ struct Number<'a> {
 }
 
 impl<'a> Number<'a> {
-    fn new(keys: &[&'a DictionaryArray<UInt32Type>]) -> Self {
+    fn new(keys: &'a [Codes<'a>]) -> Self {
         let (mut digits, mut shape) = (Vec::with_capacity(keys.len()), Vec::with_capacity(keys.len()));
         for key in keys {
-            let own: &[u32] = key.keys().values();
-            let values = key.values().len();
+            let own: &[u32] = &key.codes;
             let is_it = |digit: &Digit<'_>| match digit {
-                Digit::Codes(known, of_known) => std::ptr::eq(*known, own) && *of_known == values,
+                Digit::Codes(known, values) => std::ptr::eq(*known, own) && *values == key.values,
                 Digit::IsNull(_) => false,
             };
             let codes = digits.iter().position(is_it).unwrap_or_else(|| {
-                digits.push(Digit::Codes(own, values));
+                digits.push(Digit::Codes(own, key.values));
                 digits.len() - 1
             });
-            let nulls = key.keys().nulls().filter(|nulls| nulls.null_count() > 0);
-            shape.push(Place { codes, may_be_null: nulls.is_some() });
-            digits.extend(nulls.map(Digit::IsNull));
+            shape.push(Place { codes, may_be_null: key.nulls.is_some() });
+            digits.extend(key.nulls.map(Digit::IsNull));
         }
         Self { digits, shape }
     }
@@ -188,7 +309,8 @@ impl<'a> Number<'a> {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::BinaryArray;
+    use arrow_array::types::UInt16Type;
+    use arrow_array::{BinaryArray, DictionaryArray};
     use squall_types::{Coded, DataType, Rows};
 
     use super::*;
@@ -265,5 +387,69 @@ mod tests {
         };
         assert!(coded.find(&keys, &mut groups, count).unwrap());
         assert_eq!(rows_seen, 6);
+    }
+
+    /// Groups of the first row that looked like each one.
+    fn grouped(coded: &mut CodedKeys, keys: &[Column]) -> Option<Vec<Vec<squall_types::Value>>> {
+        let (mut groups, mut found) = (Vec::new(), Vec::new());
+        let row = |keys: &[Column], row: usize| keys.iter().map(|key| key.value(row)).collect::<Vec<_>>();
+        let is_found = coded.find(keys, &mut groups, |keys, rows| {
+            found.extend((0..rows).map(|at| row(keys, at)));
+            Ok((0..rows as u32).collect())
+        });
+        is_found.unwrap().then(|| {
+            (0..groups.len()).for_each(|at| assert_eq!(found[groups[at] as usize], row(keys, at)));
+            found
+        })
+    }
+
+    #[test]
+    fn numbers_are_digits_beside_codes() {
+        let letters: ArrayRef = Arc::new(BinaryArray::from_iter_values(["a", "b", "c"]));
+        let letter = key(&(0..60).map(|row| Some(row * 7 % 3)).collect::<Vec<_>>(), &letters);
+        let years = |first: u16, step: u16| {
+            let years = (0..60).map(|row| first + row / 20 * step).collect();
+            Column::from_primitive::<UInt16Type>(DataType::UInt16, years)
+        };
+        let mut coded = CodedKeys::default();
+        assert_eq!(grouped(&mut coded, &[years(1998, 1), letter.clone()]).unwrap().len(), 9);
+        // Others than before begin anew, and some are too far from each other.
+        assert_eq!(grouped(&mut coded, &[years(2001, 2), letter.clone()]).unwrap().len(), 9);
+        assert_eq!(coded.spans[0], Some((1998, 2005)));
+        assert!(grouped(&mut coded, &[years(2001, 2_000), letter.clone()]).is_none());
+        assert!(grouped(&mut CodedKeys::default(), &[years(1998, 1), years(1998, 1)]).is_none());
+        for first in (0..4_000).step_by(100) {
+            grouped(&mut coded, &[years(first, 1), letter.clone()]);
+        }
+        assert!(grouped(&mut coded, &[years(1998, 1), letter]).is_none(), "they grow for ever");
+    }
+
+    #[test]
+    fn many_combinations_wait_for_enough_rows() {
+        let letters: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..40).map(|value| value.to_string())));
+        let columns = |rows: u32| {
+            [1, 7, 11].map(|step| key(&(0..rows).map(|row| Some(row * step % 40)).collect::<Vec<_>>(), &letters))
+        };
+        let mut coded = CodedKeys::default();
+        for _ in 0..7 {
+            assert!(grouped(&mut coded, &columns(1_000)).is_none());
+        }
+        assert!(grouped(&mut coded, &columns(1_000)).is_some());
+    }
+
+    #[test]
+    fn what_tells_the_value_tells_whether_it_is_null() {
+        let words: ArrayRef = Arc::new(BinaryArray::from_iter(vec![Some("one"), None, Some("two"), Some("")]));
+        let nullable = DataType::Nullable(Arc::new(DataType::String));
+        let positions = UInt32Array::from((0..8).map(|row| row * 3 % 4).collect::<Vec<u32>>());
+        let taken = Column::new(nullable.clone(), words).take_shared(&positions).unwrap();
+        let mut coded = CodedKeys::default();
+        assert_eq!(grouped(&mut coded, &[taken.clone(), taken.clone()]).unwrap().len(), 4);
+        assert_eq!(coded.groups.len(), 4);
+        // Rows that are NULL for another reason are not told by their values.
+        let some = UInt32Array::from(vec![Some(0), Some(1), None, Some(3), None, Some(5), Some(6), None]);
+        let fewer = taken.take(&some).unwrap();
+        assert_eq!(grouped(&mut coded, &[fewer.clone(), fewer]).unwrap().len(), 4);
+        assert_eq!(coded.groups.len(), 16);
     }
 }

@@ -137,7 +137,7 @@ impl RowFormat {
             }
             match format.width {
                 Some(width) => append_fixed(key.array(), width, short)?,
-                None => match (key.coded(), key.sparse()) {
+                None => match (key.coded().filter(|coded| coded.values().len() <= rows), key.sparse()) {
                     (Some(coded), _) => append_coded(coded, short),
                     (_, Some(sparse)) => append_sparse(sparse, short),
                     _ => append_strings(key.as_binary()?, short),
