@@ -33,8 +33,53 @@ pub struct Coded {
     asked: Arc<Asked>,
 }
 
-/// Values for a row, where other rows are of the same values.
-const SHARED_VALUES_PER_ROW_MAX: usize = 8;
+/// Strings of which rows are taken again and again, as of the build side of a join. Rows are codes of them, and no string is copied.
+#[derive(Debug)]
+pub struct SharedStrings {
+    values: ArrayRef,
+    null_values: Option<Arc<NullBuffer>>,
+    lengths: Lengths,
+}
+
+impl SharedStrings {
+    /// More values are not looked at, as that would take long.
+    const VALUES_MAX: usize = 1 << 20;
+
+    /// The strings of an array; `None` where it has other values, or very many.
+    pub fn of(array: &ArrayRef) -> Option<Self> {
+        let strings = array.as_binary_opt::<i32>().filter(|strings| strings.len() <= Self::VALUES_MAX)?;
+        let null_values = strings.nulls().filter(|nulls| nulls.null_count() > 0).map(|nulls| Arc::new(nulls.clone()));
+        let values: ArrayRef = match &null_values {
+            None => array.clone(),
+            // A value is none of these NULLs.
+            Some(_) => Arc::new(BinaryArray::try_new(strings.offsets().clone(), strings.values().clone(), None).ok()?),
+        };
+        Some(Self { values, null_values, lengths: Lengths::of(strings) })
+    }
+
+    /// The rows at these positions, none of which is NULL.
+    ///
+    /// # Errors
+    /// As those of [`Coded::to_array`].
+    pub fn take(&self, positions: &UInt32Array) -> Result<Rows> {
+        let at = positions.values();
+        let nulls = self.null_values.as_ref().map(|nulls| {
+            NullBuffer::new(BooleanBuffer::collect_bool(at.len(), |row| nulls.is_valid(at[row] as usize)))
+        });
+        let codes = DictionaryArray::try_new(UInt32Array::try_new(at.clone(), nulls)?, self.values.clone())?;
+        let null_values = self.null_values.clone();
+        Coded { codes, lengths: self.lengths, are_shared: true, null_values, asked: Arc::default() }.held()
+    }
+}
+
+impl Lengths {
+    fn of(strings: &BinaryArray) -> Self {
+        let lengths = strings.value_offsets().windows(2).map(|ends| (ends[1] - ends[0]) as usize);
+        let (shortest, longest) =
+            lengths.fold((usize::MAX, 0), |(low, high), length| (low.min(length), high.max(length)));
+        Self { shortest, longest }
+    }
+}
 
 /// Bytes of the shortest and of the longest value.
 #[derive(Clone, Copy, Debug)]
@@ -56,10 +101,7 @@ impl Coded {
     /// Rows of a dictionary of strings; `None` where a value is NULL or no string.
     pub(crate) fn of(codes: DictionaryArray<UInt32Type>) -> Option<Self> {
         let values = codes.values().as_binary_opt::<i32>().filter(|values| values.null_count() == 0)?;
-        let lengths = values.value_offsets().windows(2).map(|ends| (ends[1] - ends[0]) as usize);
-        let (shortest, longest) =
-            lengths.fold((usize::MAX, 0), |(low, high), length| (low.min(length), high.max(length)));
-        let lengths = Lengths { shortest, longest };
+        let lengths = Lengths::of(values);
         Some(Self { codes, lengths, are_shared: false, null_values: None, asked: Arc::default() })
     }
 
@@ -87,40 +129,15 @@ impl Coded {
         if array.len() * TIMES_MIN > positions.len() {
             return Ok(None);
         }
-        Self::at(array, positions).map(Self::held).transpose()
-    }
-
-    /// The same where rows are taken of the array again and again, as from the build side of a join: not all values need be among these.
-    ///
-    /// # Errors
-    /// As those of [`to_array`](Self::to_array).
-    pub fn of_shared(array: &ArrayRef, positions: &UInt32Array) -> Result<Option<Rows>> {
-        if array.len() > SHARED_VALUES_PER_ROW_MAX.saturating_mul(positions.len()) {
+        if positions.null_count() > 0 {
             return Ok(None);
         }
-        let coded = Self::at(array, positions);
-        coded.map(|coded| Self { are_shared: true, ..coded }.held()).transpose()
-    }
-
-    /// The rows of an array of strings at these positions.
-    fn at(array: &ArrayRef, positions: &UInt32Array) -> Option<Self> {
-        let strings = array.as_binary_opt::<i32>().filter(|_| positions.null_count() == 0)?;
-        let Some(nulls) = strings.nulls().filter(|nulls| nulls.null_count() > 0) else {
-            return Self::of(DictionaryArray::try_new(positions.clone(), array.clone()).ok()?);
-        };
-        let at = positions.values();
-        let valid = BooleanBuffer::collect_bool(at.len(), |row| nulls.is_valid(at[row] as usize));
-        let codes = UInt32Array::try_new(at.clone(), Some(NullBuffer::new(valid))).ok()?;
-        // A value is none of these NULLs.
-        let values = BinaryArray::try_new(strings.offsets().clone(), strings.values().clone(), None).ok()?;
-        let coded = Self::of(DictionaryArray::try_new(codes, Arc::new(values)).ok()?)?;
-        Some(Self { null_values: Some(Arc::new(nulls.clone())), ..coded })
+        SharedStrings::of(array).map(|strings| strings.take(positions)).transpose()
     }
 
     /// Whether there are not too few rows for the values, for each of which something may be done, and they can be written out any time.
     fn is_worth_it(&self) -> bool {
-        let values_per_row_max = if self.are_shared { SHARED_VALUES_PER_ROW_MAX } else { 1 };
-        self.rows().saturating_mul(values_per_row_max) >= self.values().len()
+        (self.are_shared || self.rows() >= self.values().len())
             && (self.lengths.longest.saturating_mul(self.rows()) <= WHOLE_BYTES_MAX
                 || self.string_bytes() <= WHOLE_BYTES_MAX)
     }

@@ -226,20 +226,6 @@ impl Column {
         Ok(Self { data_type: self.data_type.clone(), rows })
     }
 
-    /// The rows at these positions of a column of which rows are taken again and again. Strings stay where they are, and rows are
-    /// [codes](Coded::of_shared) of them.
-    ///
-    /// # Errors
-    /// As those of [`take`](Self::take).
-    pub fn take_shared(&self, positions: &UInt32Array) -> Result<Self> {
-        match &self.rows {
-            Rows::Whole(array) if let Some(rows) = Coded::of_shared(array, positions)? => {
-                Ok(Self { data_type: self.data_type.clone(), rows })
-            }
-            _ => self.take(positions),
-        }
-    }
-
     /// The columns one after the other. All must have one type; an empty list is an error.
     pub fn concat(columns: &[Self]) -> Result<Self> {
         let [first, rest @ ..] = columns else { return Err(Error::logical("concat of no columns")) };

@@ -47,7 +47,7 @@ pub use alternatives::Alternatives;
 pub use block::{Block, Schema};
 pub use cast::{CastMode, CastOptions, cast, cast_value, convert_value};
 pub use checkpoint::checkpoint;
-pub use coded::Coded;
+pub use coded::{Coded, SharedStrings};
 pub use coder::Coder;
 pub use column::{Column, ColumnBuilder, default_value};
 pub use data_type::{DataType, EnumValues, IntervalKind, TupleElement};

@@ -311,7 +311,7 @@ impl<'a> Number<'a> {
 mod tests {
     use arrow_array::types::UInt16Type;
     use arrow_array::{BinaryArray, DictionaryArray};
-    use squall_types::{Coded, DataType, Rows};
+    use squall_types::{Coded, DataType, Rows, SharedStrings};
 
     use super::*;
 
@@ -442,7 +442,7 @@ mod tests {
         let words: ArrayRef = Arc::new(BinaryArray::from_iter(vec![Some("one"), None, Some("two"), Some("")]));
         let nullable = DataType::Nullable(Arc::new(DataType::String));
         let positions = UInt32Array::from((0..8).map(|row| row * 3 % 4).collect::<Vec<u32>>());
-        let taken = Column::new(nullable.clone(), words).take_shared(&positions).unwrap();
+        let taken = Column::of_rows(nullable, SharedStrings::of(&words).unwrap().take(&positions).unwrap());
         let mut coded = CodedKeys::default();
         assert_eq!(grouped(&mut coded, &[taken.clone(), taken.clone()]).unwrap().len(), 4);
         assert_eq!(coded.groups.len(), 4);

@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use arrow_array::UInt32Array;
 use parking_lot::Mutex;
 use squall_planner::JoinStrictness;
 use squall_runtime::profile_events::count;
 use squall_runtime::{Pieces, ProfileEvent};
 use squall_storage::ValueEnds;
 use squall_storage::key_index::{KeyIndex, KeyRun, Keys, NO_ROW};
-use squall_types::{Block, Column, Error, ErrorCode, Result};
+use squall_types::{Block, Column, Error, ErrorCode, Result, SharedStrings};
 
 use super::grace::Grace;
 use super::matching::Matching;
@@ -41,6 +42,8 @@ pub(crate) struct Held {
     pieces: Places<Vec<Column>>,
     /// The held columns: the rows, and one more of defaults, which stands for a row that is missing.
     columns: Vec<OnceLock<Column>>,
+    /// Those of strings, once rows were taken of them.
+    strings: Vec<OnceLock<Option<SharedStrings>>>,
     pub(super) rows: usize,
     /// With ASOF, which rows are near to which values.
     pub(super) nearest: Option<Nearby>,
@@ -57,6 +60,17 @@ impl Held {
     pub(super) fn column(&self, at: usize) -> Result<&Column> {
         let column = self.columns.get(at).and_then(OnceLock::get);
         column.ok_or_else(|| Error::logical("a join's table is read before it is filled"))
+    }
+
+    /// Rows of a held column; strings stay where they are.
+    pub(super) fn take(&self, at: usize, positions: &UInt32Array) -> Result<Column> {
+        let column = self.column(at)?;
+        let is_plain = !column.is_constant() && column.coded().is_none() && column.sparse().is_none();
+        let strings = self.strings.get(at).filter(|_| is_plain);
+        match strings.map(|strings| strings.get_or_init(|| SharedStrings::of(column.array()))) {
+            Some(Some(strings)) => Ok(Column::of_rows(column.data_type().clone(), strings.take(positions)?)),
+            _ => column.take(positions),
+        }
     }
 
     /// Notes that a row was found; whether it was before.
@@ -127,6 +141,7 @@ impl JoinTable {
             index,
             runs: Mutex::default(),
             pieces: Places::new([]),
+            strings: columns.iter().map(|_| OnceLock::new()).collect(),
             columns: columns.into_iter().map(OnceLock::from).collect(),
             rows,
             nearest: None,
@@ -275,6 +290,7 @@ impl Sink for JoinSink {
             units_left: AtomicUsize::new(index.partitions() + columns.len()),
             index: Arc::new(index),
             runs: Mutex::new(Arc::new(runs)),
+            strings: columns.iter().map(|_| OnceLock::new()).collect(),
             columns: columns.iter().map(|_| OnceLock::new()).collect(),
             pieces: Places::new(columns),
             rows,

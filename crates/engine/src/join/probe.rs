@@ -334,7 +334,7 @@ impl Pairs<'_> {
         }
         let positions = UInt32Array::from(right);
         for held in 0..self.matching.schema.len() - columns.len() {
-            columns.push(self.held.column(held)?.take_shared(&positions)?);
+            columns.push(self.held.take(held, &positions)?);
         }
         (self.emit)(Block::new(self.matching.schema.clone(), columns, rows))
     }
