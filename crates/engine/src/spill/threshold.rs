@@ -9,6 +9,8 @@ use crate::works::Works;
 pub(crate) struct Threshold {
     context: Arc<QueryContext>,
     bytes: Option<u64>,
+    /// What the settings say in bytes.
+    set_bytes: Option<u64>,
 }
 
 impl Threshold {
@@ -20,7 +22,7 @@ impl Threshold {
         let available = context.memory.available_bytes().filter(|_| ratio > 0.0);
         let by_ratio = available.map(|bytes| ((bytes.max(0) as f64 * ratio) as u64).max(BY_RATIO_MIN));
         let by_bytes = (bytes > 0).then_some(bytes);
-        Self { context, bytes: by_bytes.into_iter().chain(by_ratio).min() }
+        Self { context, bytes: by_bytes.into_iter().chain(by_ratio).min(), set_bytes: by_bytes }
     }
 
     /// Whether a worker should put the bytes that it holds, `own`, on disk: the query holds too much, and it is worth the while.
@@ -52,11 +54,12 @@ impl Threshold {
             .is_none_or(|available| available >= i64::try_from(bytes).unwrap_or(i64::MAX))
     }
 
-    /// Whether a step's own bytes should go to disk rather than be put together in memory, which takes as much again: there may not be so
-    /// much, with half as much left for others.
+    /// Whether a step's own bytes should go to disk rather than be put together in memory, which takes as much again: under the limits there
+    /// may not be so much, with half as much left for others, or the query would pass the bytes that the settings say.
     pub(crate) fn is_near(&self, own: usize) -> bool {
         let more = own as u64 / 2 * 3;
-        !self.has_room(usize::try_from(more).unwrap_or(usize::MAX))
+        let would_pass = |bytes: u64| self.held() >= bytes / 5 * 3 && own as u64 >= bytes / 4;
+        self.set_bytes.is_some_and(would_pass) || !self.has_room(usize::try_from(more).unwrap_or(usize::MAX))
     }
 
     /// Whether no more rows should come while `works` put something on disk: the query holds too much, or they are many.
