@@ -13,6 +13,8 @@ pub(in crate::merge_tree) struct Packing {
     pub(in crate::merge_tree) compression: Compression,
     /// How its values are encoded, where that is not left to the writer.
     pub(in crate::merge_tree) encoding: Option<Encoding>,
+    /// Whether the column has a CODEC that asks for this: then its pages are compressed so even where they would take less as they are.
+    pub(in crate::merge_tree) is_asked_for: bool,
 }
 
 /// Parquet's word for a codec, which may leave it to the table's.
@@ -32,14 +34,16 @@ pub(in crate::merge_tree) fn packings(identity: &TableIdentity, default: Compres
     let columns = identity.definition.columns.iter().zip(&identity.stored_positions);
     let stored = columns.filter(|(_, position)| position.is_some());
     let packing = |codec: Option<&str>, data_type| {
-        let Some(codec) = codec else { return Ok(Packing { compression: default, encoding: None }) };
+        let Some(codec) = codec else {
+            return Ok(Packing { compression: default, encoding: None, is_asked_for: false });
+        };
         let codec = ColumnCodec::parse(codec, data_type)?;
         let compression = in_parquet(codec.compression, default)?;
         let encoding = codec.packing.map(|packing| match packing {
             ColumnPacking::Deltas => Encoding::DELTA_BINARY_PACKED,
             ColumnPacking::SplitBytes => Encoding::BYTE_STREAM_SPLIT,
         });
-        Ok(Packing { compression, encoding })
+        Ok(Packing { compression, encoding, is_asked_for: true })
     };
     stored.map(|(column, _)| packing(column.codec.as_deref(), &column.data_type)).collect()
 }

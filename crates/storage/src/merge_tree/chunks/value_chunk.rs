@@ -44,6 +44,8 @@ pub(in crate::merge_tree) struct Leaf<'a, F> {
     /// Values in memory as they are written.
     pub(in crate::merge_tree) to_file: F,
     pub(in crate::merge_tree) compression: Compression,
+    /// Whether the column's CODEC asks for that.
+    pub(in crate::merge_tree) is_asked_for: bool,
 }
 
 /// Writes values as they lie in memory; gives the encoder back where it must do that.
@@ -184,6 +186,7 @@ async fn append_numbers(
     let mut bounds = Vec::new();
     put_plain(&(leaf.to_file)(&extremes)?, &mut bounds).map_err(parquet_bug)?;
     let mut pages = Pages::new(leaf.description.physical_type(), &bounds);
+    pages.may_be_deltas &= chunk.is_compressed() && !leaf.is_asked_for;
     for first in (0..values.len()).step_by(page_rows) {
         let rows = page_rows.min(values.len() - first);
         pages.plain.clear();
@@ -214,7 +217,7 @@ enum Form {
 /// The page that is being made, in the forms that its chunk may have.
 struct Pages {
     physical: PhysicalType,
-    /// Whether all differences are numbers of the same type.
+    /// Whether all differences are numbers of the same type, and nobody asked for another form.
     may_be_deltas: bool,
     form: Form,
     /// Levels, and the numbers as they are.
@@ -252,7 +255,7 @@ impl Pages {
                 chunk.set_encoding(Encoding::BYTE_STREAM_SPLIT);
                 return Ok(());
             }
-        } else if self.may_be_deltas && chunk.is_compressed() {
+        } else if self.may_be_deltas {
             self.form = Form::Deltas;
             let bytes = self.in_form(levels).len();
             if is_worth_it(bytes, DELTAS_GAIN_PERCENT_MIN) {

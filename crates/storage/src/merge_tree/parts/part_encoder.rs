@@ -295,13 +295,13 @@ async fn append_column<W: Write + Send>(
     let mut leaf_encoders: Vec<ArrowColumnWriter> = encoders.by_ref().take(leaves.len()).collect();
     let array = values.to_array()?;
     if let ([leaf], None) = (leaves, packing.encoding) {
-        let compression = packing.compression;
+        let (compression, is_asked_for) = (packing.compression, packing.is_asked_for);
         if append_dictionary(group, leaf, &array, compression, pieces).await? {
             pieces.pause().await;
             return Ok(());
         }
         let to_file = |array: &ArrayRef| layout.to_file(column, array);
-        let leaf = Leaf { description: leaf, field, to_file, compression };
+        let leaf = Leaf { description: leaf, field, to_file, compression, is_asked_for };
         if let Some(encoder) = leaf_encoders.pop() {
             match append_values(group, &leaf, encoder, &array, pieces).await? {
                 Some(encoder) => leaf_encoders.push(encoder),
