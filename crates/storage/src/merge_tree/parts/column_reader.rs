@@ -43,8 +43,10 @@ impl ColumnReader {
     /// Those of the `parquet` crate.
     pub fn new(bytes: ChunkBytes, schema: &SchemaDescriptor, wanted: RowsWanted) -> Result<Self, ParquetError> {
         let contents = bytes.contents().clone();
-        let group = contents.reading.metadata().row_group(wanted.row_group);
-        let first = group.column(wanted.leaves.start);
+        let group = contents.reading.metadata().row_groups().get(wanted.row_group);
+        let first = group
+            .and_then(|group| group.columns().get(wanted.leaves.start))
+            .ok_or_else(|| ParquetError::General("a column that the footer does not have".to_owned()))?;
         let is_flat = wanted.leaves.len() == 1 && first.column_descr().max_rep_level() == 0;
         let has_dictionary = first.dictionary_page_offset().is_some();
         let field = first.column_descr().path().parts().first().map(String::as_str).unwrap_or_default();
