@@ -9,11 +9,12 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, UInt32Array};
-use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 
 use crate::error::Result;
 use crate::kernels;
 use crate::rows::Rows;
+use crate::shared_strings::SharedStrings;
 
 /// More values are not few, where columns of tables are coded: a dictionary stays in the cache of a core.
 pub(crate) const VALUES_MAX: usize = 1 << 14;
@@ -33,59 +34,21 @@ pub struct Coded {
     asked: Arc<Asked>,
 }
 
-/// Strings of which rows are taken again and again, as of the build side of a join. Rows are codes of them, and no string is copied.
-#[derive(Debug)]
-pub struct SharedStrings {
-    values: ArrayRef,
-    null_values: Option<Arc<NullBuffer>>,
-    lengths: Lengths,
-}
-
-impl SharedStrings {
-    /// More values are not looked at, as that would take long.
-    const VALUES_MAX: usize = 1 << 20;
-
-    /// The strings of an array; `None` where it has other values, or very many.
-    pub fn of(array: &ArrayRef) -> Option<Self> {
-        let strings = array.as_binary_opt::<i32>().filter(|strings| strings.len() <= Self::VALUES_MAX)?;
-        let null_values = strings.nulls().filter(|nulls| nulls.null_count() > 0).map(|nulls| Arc::new(nulls.clone()));
-        let values: ArrayRef = match &null_values {
-            None => array.clone(),
-            // A value is none of these NULLs.
-            Some(_) => Arc::new(BinaryArray::try_new(strings.offsets().clone(), strings.values().clone(), None).ok()?),
-        };
-        Some(Self { values, null_values, lengths: Lengths::of(strings) })
-    }
-
-    /// The rows at these positions, none of which is NULL.
-    ///
-    /// # Errors
-    /// As those of [`Coded::to_array`].
-    pub fn take(&self, positions: &UInt32Array) -> Result<Rows> {
-        let at = positions.values();
-        let nulls = self.null_values.as_ref().map(|nulls| {
-            NullBuffer::new(BooleanBuffer::collect_bool(at.len(), |row| nulls.is_valid(at[row] as usize)))
-        });
-        let codes = DictionaryArray::try_new(UInt32Array::try_new(at.clone(), nulls)?, self.values.clone())?;
-        let null_values = self.null_values.clone();
-        Coded { codes, lengths: self.lengths, are_shared: true, null_values, asked: Arc::default() }.held()
-    }
+/// Bytes of the shortest and of the longest value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lengths {
+    shortest: usize,
+    longest: usize,
 }
 
 impl Lengths {
-    fn of(strings: &BinaryArray) -> Self {
+    /// Those of an array.
+    pub(crate) fn of(strings: &BinaryArray) -> Self {
         let lengths = strings.value_offsets().windows(2).map(|ends| (ends[1] - ends[0]) as usize);
         let (shortest, longest) =
             lengths.fold((usize::MAX, 0), |(low, high), length| (low.min(length), high.max(length)));
         Self { shortest, longest }
     }
-}
-
-/// Bytes of the shortest and of the longest value.
-#[derive(Clone, Copy, Debug)]
-struct Lengths {
-    shortest: usize,
-    longest: usize,
 }
 
 /// What is known of rows once somebody asked.
@@ -103,6 +66,19 @@ impl Coded {
         let values = codes.values().as_binary_opt::<i32>().filter(|values| values.null_count() == 0)?;
         let lengths = Lengths::of(values);
         Some(Self { codes, lengths, are_shared: false, null_values: None, asked: Arc::default() })
+    }
+
+    /// Rows of a dictionary with such values that other rows have, too, as codes where that is worth it. `null_values` says which values stand
+    /// for NULL, where rows are NULL for no other reason.
+    ///
+    /// # Errors
+    /// As those of [`to_array`](Self::to_array).
+    pub(crate) fn of_shared(
+        codes: DictionaryArray<UInt32Type>,
+        lengths: Lengths,
+        null_values: Option<Arc<NullBuffer>>,
+    ) -> Result<Rows> {
+        Self { codes, lengths, are_shared: true, null_values, asked: Arc::default() }.held()
     }
 
     /// The rows of a dictionary, as codes where that is worth it; `None` where a value is NULL or no string.
@@ -126,10 +102,7 @@ impl Coded {
     pub fn of_repeated(array: &ArrayRef, positions: &UInt32Array) -> Result<Option<Rows>> {
         /// A string is there so often on average.
         const TIMES_MIN: usize = 3;
-        if array.len() * TIMES_MIN > positions.len() {
-            return Ok(None);
-        }
-        if positions.null_count() > 0 {
+        if array.len() * TIMES_MIN > positions.len() || positions.null_count() > 0 {
             return Ok(None);
         }
         SharedStrings::of(array).map(|strings| strings.take(positions)).transpose()

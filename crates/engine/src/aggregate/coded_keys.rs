@@ -2,17 +2,11 @@
 //! Columns that a join takes from the same rows of its build side have the same codes, which count as one. Numbers that are close to each
 //! other are codes, too, where they stand beside such keys.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-};
-use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_array::UInt32Array;
 use arrow_buffer::NullBuffer;
-use arrow_schema::DataType as ArrowType;
 use squall_types::{Column, Result, grow};
+
+use super::key_codes::{KeyCodes, Meaning};
 
 /// A combination that has not been looked up.
 const UNKNOWN: u32 = u32::MAX - 1;
@@ -23,8 +17,6 @@ const WANTED: u32 = u32::MAX - 2;
 const COMBINATIONS_MAX: usize = 1 << 22;
 /// There may be so many combinations for each row that has come with the same values.
 const COMBINATIONS_PER_ROW_MAX: usize = 8;
-/// Numbers that are farther apart are not codes.
-const NUMBERS_MAX: i64 = 1 << 12;
 /// So often may numbers come that are outside of those before: each time all combinations are looked up again.
 const NUMBERS_GROW_MAX: usize = 16;
 
@@ -84,7 +76,7 @@ impl CodedKeys {
     }
 
     /// The codes of all keys, of which one at least has values of its own.
-    fn codes<'a>(&mut self, keys: &'a [Column]) -> Option<Vec<Codes<'a>>> {
+    fn codes<'a>(&mut self, keys: &'a [Column]) -> Option<Vec<KeyCodes<'a>>> {
         if !keys.iter().any(|key| key.dictionary().is_some()) || self.grown > NUMBERS_GROW_MAX {
             return None;
         }
@@ -92,14 +84,14 @@ impl CodedKeys {
         let mut codes = Vec::with_capacity(keys.len());
         for (key, span) in keys.iter().zip(&mut self.spans) {
             let before = *span;
-            codes.push(Codes::of_values(key).or_else(|| Codes::of_numbers(key, span))?);
+            codes.push(KeyCodes::of_values(key).or_else(|| KeyCodes::of_numbers(key, span))?);
             self.grown += usize::from(before.is_some() && before != *span);
         }
         Some(codes)
     }
 
     /// Makes ready for rows of these codes; whether their combinations are few enough.
-    fn begin(&mut self, codes: &[Codes<'_>], number: &Number<'_>) -> Result<bool> {
+    fn begin(&mut self, codes: &[KeyCodes<'_>], number: &Number<'_>) -> Result<bool> {
         let (Some(first), Some(combinations)) = (codes.first(), number.combinations()) else { return Ok(false) };
         // The codes of one key are never too many.
         let has_several = codes.len() > 1;
@@ -128,102 +120,6 @@ impl CodedKeys {
 
     pub(super) fn memory_bytes(&self) -> usize {
         self.groups.capacity() * size_of::<u32>()
-    }
-}
-
-/// What the codes of a key stand for.
-#[derive(Clone)]
-enum Meaning {
-    /// Values by their places, and which of them stand for NULL.
-    Values(ArrayRef, Option<NullBuffer>),
-    /// Numbers from the first of these on.
-    Numbers(i64, i64),
-}
-
-impl Meaning {
-    /// Whether codes stand for the same. What is known is held, so that nothing else gets to its place in memory.
-    fn is(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Values(known, nulls), Self::Values(other, other_nulls)) => {
-                let bits =
-                    |nulls: &Option<NullBuffer>| nulls.as_ref().map(|nulls| (nulls.buffer().as_ptr(), nulls.offset()));
-                are_same(known, other) && bits(nulls) == bits(other_nulls)
-            }
-            (Self::Numbers(low, high), Self::Numbers(other_low, other_high)) => (low, high) == (other_low, other_high),
-            _ => false,
-        }
-    }
-}
-
-/// Whether two arrays are one, or strings of the same bytes at the same places in memory.
-fn are_same(known: &ArrayRef, other: &ArrayRef) -> bool {
-    let strings = |array: &ArrayRef| {
-        let strings = array.as_binary_opt::<i32>()?;
-        Some((strings.len(), strings.value_offsets().as_ptr(), strings.values().as_ptr(), strings.null_count()))
-    };
-    Arc::ptr_eq(known, other) || strings(known).is_some_and(|known| strings(other) == Some(known))
-}
-
-/// The codes of a key's rows.
-struct Codes<'a> {
-    codes: Cow<'a, [u32]>,
-    /// How many there are.
-    values: usize,
-    /// Which rows are NULL, where the codes do not tell.
-    nulls: Option<&'a NullBuffer>,
-    meaning: Meaning,
-}
-
-impl<'a> Codes<'a> {
-    /// Those of rows that are codes.
-    fn of_values(key: &'a Column) -> Option<Self> {
-        let dictionary = key.dictionary()?;
-        let null_values = key.coded().and_then(|coded| coded.null_values());
-        let nulls = dictionary.keys().nulls().filter(|nulls| nulls.null_count() > 0 && null_values.is_none());
-        Some(Self {
-            codes: Cow::Borrowed(dictionary.keys().values()),
-            values: dictionary.values().len(),
-            nulls,
-            meaning: Meaning::Values(dictionary.values().clone(), null_values.cloned()),
-        })
-    }
-
-    /// Those of numbers; `span` becomes that of all so far. `None` where they are too far apart.
-    fn of_numbers(key: &Column, span: &mut Option<(i64, i64)>) -> Option<Self> {
-        fn codes<T: ArrowPrimitiveType>(array: &ArrayRef, span: &mut Option<(i64, i64)>) -> Option<Vec<u32>>
-        where
-            T::Native: Into<i64> + Ord,
-        {
-            let numbers = array.as_primitive::<T>().values();
-            let (low, high) = ((*numbers.iter().min()?).into(), (*numbers.iter().max()?).into());
-            let (low, high) = span.map_or((low, high), |(least, most)| (least.min(low), most.max(high)));
-            if high.checked_sub(low)? >= NUMBERS_MAX {
-                return None;
-            }
-            *span = Some((low, high));
-            Some(numbers.iter().map(|number| ((*number).into() - low) as u32).collect())
-        }
-        if key.nulls().is_some() {
-            return None;
-        }
-        let array = key.array();
-        let codes = match array.data_type() {
-            ArrowType::UInt8 => codes::<UInt8Type>(array, span),
-            ArrowType::UInt16 => codes::<UInt16Type>(array, span),
-            ArrowType::UInt32 => codes::<UInt32Type>(array, span),
-            ArrowType::Int8 => codes::<Int8Type>(array, span),
-            ArrowType::Int16 => codes::<Int16Type>(array, span),
-            ArrowType::Int32 => codes::<Int32Type>(array, span),
-            ArrowType::Int64 => codes::<Int64Type>(array, span),
-            _ => None,
-        }?;
-        let (low, high) = (*span)?;
-        Some(Self {
-            codes: Cow::Owned(codes),
-            values: (high - low + 1) as usize,
-            nulls: None,
-            meaning: Meaning::Numbers(low, high),
-        })
     }
 }
 
@@ -263,7 +159,7 @@ struct Number<'a> {
 }
 
 impl<'a> Number<'a> {
-    fn new(keys: &'a [Codes<'a>]) -> Self {
+    fn new(keys: &'a [KeyCodes<'a>]) -> Self {
         let (mut digits, mut shape) = (Vec::with_capacity(keys.len()), Vec::with_capacity(keys.len()));
         for key in keys {
             let own: &[u32] = &key.codes;
@@ -309,8 +205,10 @@ impl<'a> Number<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use arrow_array::types::UInt16Type;
-    use arrow_array::{BinaryArray, DictionaryArray};
+    use arrow_array::{ArrayRef, BinaryArray, DictionaryArray};
     use squall_types::{Coded, DataType, Rows, SharedStrings};
 
     use super::*;

@@ -27,6 +27,7 @@ pub(crate) mod fixed_table;
 mod groups;
 pub(crate) mod input;
 mod input_rows;
+mod key_codes;
 mod key_reader;
 pub(crate) mod key_table;
 mod large;

@@ -54,8 +54,8 @@ impl Threshold {
             .is_none_or(|available| available >= i64::try_from(bytes).unwrap_or(i64::MAX))
     }
 
-    /// Whether a step's own bytes should go to disk rather than be put together in memory, which takes as much again: under the limits there
-    /// may not be so much, with half as much left for others, or the query would pass the bytes that the settings say.
+    /// Whether a step should put its own bytes on disk instead of putting them together in memory, which takes as much again. It should if
+    /// the memory limits leave less than one and a half times as much, or if the query would pass the bytes that the settings say.
     pub(crate) fn is_near(&self, own: usize) -> bool {
         let more = own as u64 / 2 * 3;
         let would_pass = |bytes: u64| self.held() >= bytes / 5 * 3 && own as u64 >= bytes / 4;

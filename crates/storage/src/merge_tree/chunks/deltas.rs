@@ -1,29 +1,23 @@
 //! Parquet's `DELTA_BINARY_PACKED`: integers as differences from the one before, in so few bits as they need. Numbers that ascend, and moments
 //! that are close to each other, take less so than compressed, and are read without that.
 
+use squall_types::binary::put_varint;
+
 /// Differences of a block, which has the least of them once.
 const BLOCK: usize = 128;
 /// Differences that have the same number of bits.
 const MINI_BLOCK: usize = 32;
 
-fn put_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
 /// A signed number, whose sign stands in the last bit.
 fn put_signed(out: &mut Vec<u8>, number: i64) {
-    put_varint(out, (number << 1 ^ number >> 63) as u64);
+    put_varint((number << 1 ^ number >> 63) as u64, out);
 }
 
 /// Appends numbers whose differences are numbers of the same type, too.
 pub(super) fn put_deltas(out: &mut Vec<u8>, numbers: &[i64]) {
-    put_varint(out, BLOCK as u64);
-    put_varint(out, (BLOCK / MINI_BLOCK) as u64);
-    put_varint(out, numbers.len() as u64);
+    put_varint(BLOCK as u64, out);
+    put_varint((BLOCK / MINI_BLOCK) as u64, out);
+    put_varint(numbers.len() as u64, out);
     put_signed(out, numbers.first().copied().unwrap_or(0));
     let mut before = numbers;
     while before.len() > 1 {

@@ -1,5 +1,7 @@
 //! Parquet's hybrid of runs and packed groups of eight: how keys of dictionaries and levels are written.
 
+use squall_types::binary::put_varint;
+
 /// A run of so many equal keys is written as one: two groups of eight.
 const RUN_MIN: usize = 16;
 
@@ -8,17 +10,9 @@ pub(in crate::merge_tree) fn bits(number: u32) -> u32 {
     u32::BITS - number.leading_zeros()
 }
 
-fn put_varint(out: &mut Vec<u8>, mut number: usize) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
 /// A run of Parquet's RLE/bit-packing hybrid.
 pub(in crate::merge_tree) fn put_run(out: &mut Vec<u8>, count: usize, key: u32, width: u32) {
-    put_varint(out, count << 1);
+    put_varint((count as u64) << 1, out);
     out.extend_from_slice(key.to_le_bytes().get(..width.div_ceil(8) as usize).unwrap_or_default());
 }
 
@@ -28,7 +22,7 @@ fn put_packed(out: &mut Vec<u8>, count: usize, keys: impl Iterator<Item = u32>, 
         return;
     }
     let groups = count.div_ceil(8);
-    put_varint(out, groups << 1 | 1);
+    put_varint((groups as u64) << 1 | 1, out);
     let end = out.len() + groups * width as usize;
     out.reserve(end - out.len() + 4);
     let (mut buffer, mut filled) = (0_u64, 0);

@@ -80,10 +80,11 @@ pub(in crate::merge_tree) struct EncodedChunk {
 struct Pages {
     /// Where each header that was read begins, ascending, and the size of its page when it is decompressed.
     headers: Vec<(u64, usize)>,
-    /// Those that were decompressed last, the newest at the end, by where they begin. The first page of a chunk, which may be the dictionary,
-    /// stays in front.
-    decompressed: Vec<(u64, Bytes)>,
-    /// How many are kept besides the first.
+    /// The first page of the chunk, decompressed: it may be the dictionary, which all need.
+    first: Option<(u64, Bytes)>,
+    /// The others that were decompressed last, the newest at the end, by where they begin.
+    recent: Vec<(u64, Bytes)>,
+    /// How many of these are kept; none where each is read once.
     kept: usize,
     /// The one that was given up last, into whose memory the next one is decompressed: to have it cleared takes longer.
     given_up: Bytes,
@@ -106,7 +107,8 @@ impl EncodedChunk {
             bytes,
             pages: Arc::new(Mutex::new(Pages {
                 headers: Vec::new(),
-                decompressed: Vec::new(),
+                first: None,
+                recent: Vec::new(),
                 kept,
                 given_up: Bytes::new(),
                 zstd: None,
@@ -117,8 +119,8 @@ impl EncodedChunk {
     /// A page, decompressed.
     fn decompress(&self, start: u64, packed: &[u8], compression: Compression) -> Result<Bytes, ParquetError> {
         let mut pages = self.pages.lock();
-        if let Some((_, page)) = pages.decompressed.iter().find(|(place, _)| *place == start) {
-            return Ok(page.clone());
+        if let Some(page) = pages.kept_page(start) {
+            return Ok(page);
         }
         let bytes = pages.decoded_bytes(start).ok_or_else(|| corrupted("a page without a header"))?;
         let mut zstd = pages.zstd.take();
@@ -164,20 +166,31 @@ impl Pages {
         self.headers.get(at).map(|(_, decoded_bytes)| *decoded_bytes)
     }
 
+    /// A page that is kept, by where it begins.
+    fn kept_page(&self, start: u64) -> Option<Bytes> {
+        let mut kept = self.first.iter().chain(&self.recent);
+        kept.find(|(place, _)| *place == start).map(|(_, page)| page.clone())
+    }
+
+    /// Keeps a page that was just decompressed, unless another reader has done so meanwhile.
     fn keep(&mut self, start: u64, page: &Bytes) {
-        if self.kept == 0 || self.decompressed.iter().any(|(place, _)| *place == start) {
+        if self.kept == 0 || self.kept_page(start).is_some() {
             return;
         }
-        let is_first = self.headers.first().is_some_and(|(first, _)| start > *first)
-            && self.headers.get(1).is_none_or(|(second, _)| start < *second);
-        if is_first {
-            self.decompressed.insert(0, (start, page.clone()));
+        if self.is_first(start) {
+            self.first = Some((start, page.clone()));
             return;
         }
-        if self.decompressed.len() > self.kept {
-            (_, self.given_up) = self.decompressed.remove(1);
+        if self.recent.len() == self.kept {
+            (_, self.given_up) = self.recent.remove(0);
         }
-        self.decompressed.push((start, page.clone()));
+        self.recent.push((start, page.clone()));
+    }
+
+    /// Whether the page that begins here follows the first header that was read. Headers are read from the chunk's first one on.
+    fn is_first(&self, start: u64) -> bool {
+        self.headers.first().is_some_and(|(first, _)| start > *first)
+            && self.headers.get(1).is_none_or(|(second, _)| start < *second)
     }
 }
 
@@ -294,5 +307,39 @@ mod tests {
         {
             assert_eq!(decoded_bytes(broken), None, "{broken:?}");
         }
+    }
+
+    #[test]
+    fn the_first_page_and_the_last_ones_are_kept() {
+        const PAGES: u64 = 5;
+        let plain = |number: u64| vec![number as u8; 100 + number as usize];
+        let decompressed = |chunk: &EncodedChunk, number: u64, compression: Compression| {
+            let mut packed = vec![0; 1000];
+            let length = match compression {
+                Compression::LZ4_RAW => lzzzz::lz4::compress(&plain(number), &mut packed, 1).unwrap(),
+                _ => zstd::bulk::compress_to_buffer(&plain(number), &mut packed[..], 1).unwrap(),
+            };
+            chunk.decompress(number * 10 + 5, &packed[..length], compression)
+        };
+        for compression in [Compression::LZ4_RAW, Compression::ZSTD(parquet::basic::ZstdLevel::default())] {
+            for kept in [0, 2] {
+                let chunk = EncodedChunk::keeping(Bytes::new(), kept);
+                for number in 0..PAGES {
+                    chunk.pages.lock().note_header(number * 10, 100 + number as usize);
+                    assert_eq!(decompressed(&chunk, number, compression).unwrap(), plain(number));
+                }
+                let is_kept = |number: &u64| chunk.pages.lock().kept_page(number * 10 + 5).is_some();
+                let found: Vec<u64> = (0..PAGES).filter(is_kept).collect();
+                assert_eq!(found, if kept == 0 { vec![] } else { vec![0, 3, 4] });
+                // Once more, the kept ones among them.
+                for number in (0..PAGES).rev() {
+                    assert_eq!(decompressed(&chunk, number, compression).unwrap(), plain(number));
+                }
+            }
+        }
+        let chunk = EncodedChunk::shared(Bytes::new());
+        assert!(decompressed(&chunk, 0, Compression::LZ4_RAW).is_err(), "no header was read");
+        chunk.pages.lock().note_header(0, 99);
+        assert!(decompressed(&chunk, 0, Compression::LZ4_RAW).is_err(), "it has another length");
     }
 }

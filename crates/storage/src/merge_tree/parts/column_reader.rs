@@ -49,11 +49,12 @@ impl ColumnReader {
             .ok_or_else(|| ParquetError::General("a column that the footer does not have".to_owned()))?;
         let is_flat = wanted.leaves.len() == 1 && first.column_descr().max_rep_level() == 0;
         let has_dictionary = first.dictionary_page_offset().is_some();
-        let field = first.column_descr().path().parts().first().map(String::as_str).unwrap_or_default();
-        let is_binary = || matches!(contents.reading.schema().field_with_name(field), Ok(field) if *field.data_type() == ArrowType::Binary);
-        if is_flat && !has_dictionary && first.column_descr().max_def_level() == 0 && is_binary() {
+        let name = first.column_descr().path().parts().first();
+        let field = name.and_then(|name| contents.reading.schema().field_with_name(name).ok());
+        let is_binary = field.is_some_and(|field| *field.data_type() == ArrowType::Binary);
+        if is_flat && is_binary && !has_dictionary && first.column_descr().max_def_level() == 0 {
             let rows = wanted.rows.unwrap_or_else(|| std::iter::once(0..wanted.rows_of_group).collect());
-            let reader = StringReader::new(bytes, first, (rows, wanted.rows_of_group), wanted.batch_rows)?;
+            let reader = StringReader::new(bytes, first, rows, wanted.rows_of_group, wanted.batch_rows)?;
             return Ok(Self::Strings(Box::new(reader)));
         }
         let metadata = if wanted.as_codes && is_flat && has_dictionary { &contents.coding } else { &contents.reading };

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use squall_types::binary::put_varint;
 use squall_types::integer::{I256, Integer, U256};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
@@ -105,44 +106,44 @@ impl PartDescription {
             (false, true) => VERSION_WITH_EXTRAS,
             (false, false) => VERSION,
         }];
-        put_number(&mut out, self.granularity as u64);
+        put_varint(self.granularity as u64, &mut out);
         put_range(&mut out, self.footer);
-        put_number(&mut out, self.row_groups.len() as u64);
+        put_varint(self.row_groups.len() as u64, &mut out);
         for group in &self.row_groups {
-            put_number(&mut out, group.rows as u64);
-            put_number(&mut out, group.chunks.len() as u64);
+            put_varint(group.rows as u64, &mut out);
+            put_varint(group.chunks.len() as u64, &mut out);
             for chunk in &group.chunks {
                 put_range(&mut out, chunk.at);
                 put_value(&mut out, chunk.range.low.as_ref());
                 put_value(&mut out, chunk.range.high.as_ref());
                 out.push(u8::from(chunk.range.incomparable) | u8::from(chunk.is_exact) << 1);
-                put_number(&mut out, chunk.nulls);
+                put_varint(chunk.nulls, &mut out);
             }
         }
-        put_number(&mut out, self.primary_index.keys.len() as u64);
+        put_varint(self.primary_index.keys.len() as u64, &mut out);
         for key in &self.primary_index.keys {
-            put_number(&mut out, key.rows() as u64);
+            put_varint(key.rows() as u64, &mut out);
             (0..key.rows()).for_each(|row| put_value(&mut out, Some(&key.value(row))));
         }
         if has_extras {
-            put_number(&mut out, self.indices.len() as u64);
+            put_varint(self.indices.len() as u64, &mut out);
         }
         for index in &self.indices {
             put_bytes(&mut out, index.name.as_bytes());
             put_bytes(&mut out, index.identity.as_bytes());
-            put_number(&mut out, index.bytes);
-            put_number(&mut out, index.pages.len() as u64);
+            put_varint(index.bytes, &mut out);
+            put_varint(index.pages.len() as u64, &mut out);
             for page in &index.pages {
                 put_range(&mut out, page.at);
-                put_number(&mut out, page.entries as u64);
+                put_varint(page.entries as u64, &mut out);
             }
         }
         if has_extras {
-            put_number(&mut out, self.ttl.len() as u64);
+            put_varint(self.ttl.len() as u64, &mut out);
             self.ttl.iter().for_each(|range| put_ttl(&mut out, range));
         }
         if has_projections {
-            put_number(&mut out, self.projections.len() as u64);
+            put_varint(self.projections.len() as u64, &mut out);
         }
         for projection in &self.projections {
             put_bytes(&mut out, projection.name.as_bytes());
@@ -195,31 +196,23 @@ fn is_nan(value: &Value) -> bool {
     matches!(value, Value::Float64(number) if number.is_nan())
 }
 
-fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
 fn put_range(out: &mut Vec<u8>, range: FileRange) {
-    put_number(out, range.offset);
-    put_number(out, range.length);
+    put_varint(range.offset, out);
+    put_varint(range.length, out);
     out.extend_from_slice(&range.checksum.to_le_bytes());
 }
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_number(out, bytes.len() as u64);
+    put_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
 fn put_ttl(out: &mut Vec<u8>, range: &TtlRange) {
     put_bytes(out, range.key.as_bytes());
-    put_number(out, range.min.into());
-    put_number(out, range.max.into());
+    put_varint(range.min.into(), out);
+    put_varint(range.max.into(), out);
     out.push(u8::from(range.is_whole) | u8::from(range.due.is_some()) << 1);
-    put_number(out, range.due.unwrap_or(0).into());
+    put_varint(range.due.unwrap_or(0).into(), out);
 }
 
 fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
@@ -227,11 +220,11 @@ fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
         Some(Value::Bool(value)) => out.extend([1, u8::from(*value)]),
         Some(Value::UInt64(value)) => {
             out.push(2);
-            put_number(out, *value);
+            put_varint(*value, out);
         }
         Some(Value::Int64(value)) => {
             out.push(3);
-            put_number(out, (*value << 1 ^ *value >> 63) as u64);
+            put_varint((*value << 1 ^ *value >> 63) as u64, out);
         }
         Some(Value::Int256(value)) => {
             out.push(6);

@@ -30,14 +30,15 @@ pub(in crate::merge_tree) struct StringReader {
 }
 
 impl StringReader {
-    /// A reader of `rows`: ascending ranges, of so many that the chunk has.
+    /// A reader of the rows `wanted`, in ascending ranges, of the `rows` that the chunk has.
     ///
     /// # Errors
     /// Those of the `parquet` crate.
     pub(super) fn new(
         bytes: ChunkBytes,
         chunk: &ColumnChunkMetaData,
-        (wanted, rows): (Vec<Range<usize>>, usize),
+        wanted: Vec<Range<usize>>,
+        rows: usize,
         batch_rows: usize,
     ) -> Result<Self, ParquetError> {
         let pages = SerializedPageReader::new(Arc::new(bytes), chunk, rows, None)?;
@@ -45,19 +46,19 @@ impl StringReader {
         Ok(Self { pages, page: Strings::default(), row: 0, wanted, batch_rows: batch_rows.max(1) })
     }
 
-    /// Goes to the next page, of whose rows so many are not wanted; whether any is.
-    fn turn_page(&mut self, skipped: usize) -> Result<bool, ParquetError> {
+    /// Goes to the next page, or past it where none of its rows is wanted: the first so many are not.
+    fn turn_page(&mut self, skipped: usize) -> Result<(), ParquetError> {
         let next = self.pages.peek_next_page()?.ok_or_else(|| corrupted("a chunk has too few rows"))?;
         let rows = next.num_rows.or(next.num_levels).unwrap_or(0);
         if next.is_dict || rows <= skipped {
             self.pages.skip_next_page()?;
             self.row += if next.is_dict { 0 } else { rows };
-            return Ok(false);
+            return Ok(());
         }
         match self.pages.get_next_page()? {
             Some(Page::DataPage { buf, num_values, encoding: Encoding::PLAIN, .. }) => {
                 self.page = Strings { bytes: buf, at: 0, left: num_values as usize };
-                Ok(true)
+                Ok(())
             }
             _ => Err(corrupted("a page of strings is encoded in a way that its chunk does not name")),
         }
