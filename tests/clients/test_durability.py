@@ -161,6 +161,9 @@ def test_sigterm_lets_queries_finish(start_server):
                 server.http_peer().close()
             except ConnectionRefusedError:
                 return True
+            except ConnectionResetError:
+                # It waited to be accepted when the listener closed.
+                pass
             return False
 
         wait_until(is_refused, "the server takes no more clients")

@@ -1,5 +1,5 @@
 -- The tables of TPC-H (tpc.org, specification 3, clause 1.4), as Squall and ClickHouse keep them: a column a line, since the generator reads the types here.
--- Money and quantities are Float64, in all engines: Squall has no Decimal.
+-- Money and quantities are Decimal(15, 2), as the specification asks and as DuckDB keeps them.
 CREATE TABLE region
 (
     r_regionkey Int32,
@@ -28,7 +28,7 @@ CREATE TABLE part
     p_type String,
     p_size Int32,
     p_container String,
-    p_retailprice Float64,
+    p_retailprice Decimal(15, 2),
     p_comment String
 )
 ENGINE = MergeTree
@@ -41,7 +41,7 @@ CREATE TABLE supplier
     s_address String,
     s_nationkey Int32,
     s_phone String,
-    s_acctbal Float64,
+    s_acctbal Decimal(15, 2),
     s_comment String
 )
 ENGINE = MergeTree
@@ -52,7 +52,7 @@ CREATE TABLE partsupp
     ps_partkey Int32,
     ps_suppkey Int32,
     ps_availqty Int32,
-    ps_supplycost Float64,
+    ps_supplycost Decimal(15, 2),
     ps_comment String
 )
 ENGINE = MergeTree
@@ -65,7 +65,7 @@ CREATE TABLE customer
     c_address String,
     c_nationkey Int32,
     c_phone String,
-    c_acctbal Float64,
+    c_acctbal Decimal(15, 2),
     c_mktsegment String,
     c_comment String
 )
@@ -77,7 +77,7 @@ CREATE TABLE orders
     o_orderkey Int64,
     o_custkey Int32,
     o_orderstatus String,
-    o_totalprice Float64,
+    o_totalprice Decimal(15, 2),
     o_orderdate Date,
     o_orderpriority String,
     o_clerk String,
@@ -93,10 +93,10 @@ CREATE TABLE lineitem
     l_partkey Int32,
     l_suppkey Int32,
     l_linenumber Int32,
-    l_quantity Float64,
-    l_extendedprice Float64,
-    l_discount Float64,
-    l_tax Float64,
+    l_quantity Decimal(15, 2),
+    l_extendedprice Decimal(15, 2),
+    l_discount Decimal(15, 2),
+    l_tax Decimal(15, 2),
     l_returnflag String,
     l_linestatus String,
     l_shipdate Date,

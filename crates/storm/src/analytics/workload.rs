@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(shape(Workload::Tpch), names.map(str::to_owned).into_iter().zip(columns).collect::<Vec<_>>());
         assert_eq!(shape(Workload::Ssb).len(), 5);
         let part = &Workload::Tpch.tables().unwrap()[2];
-        assert_eq!(part.columns[7], ("p_retailprice".to_owned(), "Float64".to_owned()));
+        assert_eq!(part.columns[7], ("p_retailprice".to_owned(), "Decimal(15, 2)".to_owned()));
         let sql = part.create_sql("a.b");
         assert!(sql.starts_with("CREATE TABLE a.b\n(\n    p_partkey Int32,\n") && sql.ends_with("ORDER BY p_partkey"));
     }
