@@ -175,9 +175,10 @@ impl<U: Units> UnitSource<U> {
 }
 
 impl<U: Units> TableScan for UnitSource<U> {
-    /// A unit counts as a row, for whoever wants to know whether there is work for several workers. Asked once the work may begin.
+    /// Nobody knows how many rows units will give; only that one is work for one worker. Asked once the work may begin.
     fn rows_total(&self) -> Option<u64> {
-        Some(self.units() as u64)
+        let units = self.units();
+        (units <= 1).then_some(units as u64)
     }
 
     /// A piece has no rows, so that the size of morsels is that of the rows which leave.

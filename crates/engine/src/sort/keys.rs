@@ -1,8 +1,9 @@
 //! Sort keys as bytes whose order is the rows' order: comparing two rows is one `memcmp`, whatever the columns are.
 //!
-//! Each key value is a class byte (value, NaN, NULL, in the order that NULLS FIRST or LAST asks for) where its type has more than one
-//! class, then the value: integers big-endian with the sign flipped, floats by their total order, strings with `00` escaped as
-//! `00 FF` and ended by `00 00`. A descending key is the same with all bits of the value inverted. No key is the beginning of another.
+//! Each key value is a class byte (value or NULL, in the order that NULLS FIRST or LAST asks for) where its type has more than one
+//! class, then the value: integers big-endian with the sign flipped, floats by their total order with NaN where NULL would be, strings with
+//! `00` escaped as `00 FF` and ended by `00 00`. A descending key is the same with all bits of the value inverted. No key is the beginning
+//! of another.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -26,6 +27,19 @@ pub struct KeyRows {
 }
 
 impl KeyRows {
+    /// Appends a row's.
+    pub(super) fn push(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.offsets.push(self.bytes.len());
+    }
+
+    /// Those of these rows.
+    pub(super) fn take(&self, rows: &[u32]) -> Self {
+        let mut taken = Self { bytes: Vec::new(), offsets: vec![0] };
+        rows.iter().for_each(|row| taken.push(self.key(*row as usize)));
+        taken
+    }
+
     /// The bytes of a row.
     pub fn key(&self, row: usize) -> &[u8] {
         &self.bytes[self.offsets[row]..self.offsets[row + 1]]
@@ -34,21 +48,47 @@ impl KeyRows {
 
 /// How a key's values are put in order.
 #[derive(Clone, Copy)]
-struct Direction {
-    descending: bool,
-    nulls_first: bool,
+pub(super) struct Direction {
+    pub(super) descending: bool,
+    pub(super) nulls_first: bool,
 }
 
 impl Direction {
-    fn class_of_value(self) -> u8 {
+    pub(super) fn of(key: &SortKey) -> Self {
+        Self { descending: key.descending, nulls_first: key.nulls_first }
+    }
+
+    /// That of values inside of arrays and tuples, which the outermost inversion turns: NULL and NaN stand there on the same side.
+    fn within(self) -> Self {
+        Self { descending: false, nulls_first: self.nulls_first != self.descending }
+    }
+
+    pub(super) fn class_of_value(self) -> u8 {
         if self.nulls_first { 2 } else { 0 }
     }
-    fn class_of_nan(self) -> u8 {
-        1
-    }
-    fn class_of_null(self) -> u8 {
+
+    pub(super) fn class_of_null(self) -> u8 {
         if self.nulls_first { 0 } else { 2 }
     }
+
+    /// The bits of a float in the order of floats, before a descending key inverts them. NaN is beyond both infinities, on the side of NULL.
+    pub(super) fn bits_of_float(self, value: f64) -> u64 {
+        if value.is_nan() {
+            return if self.nulls_first == self.descending { u64::MAX } else { 0 };
+        }
+        // -0 equals 0.
+        let bits = (value + 0.0).to_bits();
+        if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+    }
+}
+
+/// The values of every key for a block's rows.
+///
+/// # Errors
+/// The functions' own.
+pub(super) fn key_columns(keys: &[SortKey], block: &Block) -> Result<Vec<(Column, Direction)>> {
+    let column = |key: &SortKey| Ok((evaluate(&key.expression, block)?.materialize()?, Direction::of(key)));
+    keys.iter().map(column).collect()
 }
 
 /// The keys of every row of a block.
@@ -56,23 +96,24 @@ impl Direction {
 /// # Errors
 /// The functions' own.
 pub fn encode_keys(keys: &[SortKey], block: &Block) -> Result<KeyRows> {
-    let columns = keys
-        .iter()
-        .map(|key| {
-            let column = evaluate(&key.expression, block)?.materialize()?;
-            Ok((column, Direction { descending: key.descending, nulls_first: key.nulls_first }))
-        })
-        .collect::<Result<Vec<_>>>()?;
+    encode_columns(&key_columns(keys, block)?, block.rows())
+}
+
+/// The keys of rows `0..count` of columns.
+///
+/// # Errors
+/// `MEMORY_LIMIT_EXCEEDED`.
+pub(super) fn encode_columns(columns: &[(Column, Direction)], count: usize) -> Result<KeyRows> {
     let encoders: Vec<Encoder> = columns.iter().map(|(column, direction)| Encoder::new(column, *direction)).collect();
     let variable = |column: &Column| match column.data_type().fixed_width_bytes() {
         Some(_) => 0,
         None => column.value_bytes(),
     };
     let variable_bytes: usize = columns.iter().map(|(column, _)| variable(column)).sum();
-    reserve(variable_bytes + block.rows() * (9 * keys.len() + size_of::<usize>()))?;
-    let mut rows = KeyRows { bytes: Vec::with_capacity(block.rows() * 9 * keys.len()), offsets: vec![0] };
-    rows.offsets.reserve(block.rows());
-    for row in 0..block.rows() {
+    reserve(variable_bytes + count * (9 * columns.len() + size_of::<usize>()))?;
+    let mut rows = KeyRows { bytes: Vec::with_capacity(count * 9 * columns.len()), offsets: vec![0] };
+    rows.offsets.reserve(count);
+    for row in 0..count {
         for encoder in &encoders {
             encoder.encode(row, &mut rows.bytes);
         }
@@ -81,110 +122,12 @@ pub fn encode_keys(keys: &[SortKey], block: &Block) -> Result<KeyRows> {
     Ok(rows)
 }
 
-/// For each row of a column not more than the first eight bytes of its encoded key, as a number of the same order; `None` for values of
-/// which that is not known without encoding them.
-pub(super) fn key_beginnings(key: &SortKey, column: &Column) -> Option<Vec<u64>> {
-    let (array, data_type) = (column.array(), column.data_type());
-    if data_type.is_of_alternatives() {
-        return None;
-    }
-    fn of<T: ArrowPrimitiveType>(array: &ArrayRef, descending: bool, bits: impl Fn(T::Native) -> u64) -> Vec<u64> {
-        let (inverted, shift) = (if descending { u64::MAX } else { 0 }, 64 - 8 * size_of::<T::Native>());
-        array.as_primitive::<T>().values().iter().map(|value| (bits(*value) ^ inverted) << shift).collect()
-    }
-    fn of_floats<T: ArrowPrimitiveType<Native: Into<f64>>>(array: &ArrayRef, direction: Direction) -> Vec<u64> {
-        let inverted = if direction.descending { u64::MAX } else { 0 };
-        let beginning = |value: &T::Native| match (*value).into() {
-            value if value.is_nan() => beginning_of_class(direction.class_of_nan()),
-            value => beginning_of_class(direction.class_of_value()) | (ordered_bits(value) ^ inverted) >> 8,
-        };
-        array.as_primitive::<T>().values().iter().map(beginning).collect()
-    }
-    let direction = Direction { descending: key.descending, nulls_first: key.nulls_first };
-    let descending = key.descending;
-    let mut beginnings = match data_type.physical() {
-        Physical::UInt8 => of::<UInt8Type>(array, descending, u64::from),
-        Physical::UInt16 => of::<UInt16Type>(array, descending, u64::from),
-        Physical::UInt32 => of::<UInt32Type>(array, descending, u64::from),
-        Physical::UInt64 => of::<UInt64Type>(array, descending, |value| value),
-        Physical::Int8 => of::<Int8Type>(array, descending, |value| value as u64 ^ 1 << 7),
-        Physical::Int16 => of::<Int16Type>(array, descending, |value| value as u64 ^ 1 << 15),
-        Physical::Int32 => of::<Int32Type>(array, descending, |value| value as u64 ^ 1 << 31),
-        Physical::Int64 => of::<Int64Type>(array, descending, |value| value as u64 ^ 1 << 63),
-        Physical::Float32 => of_floats::<Float32Type>(array, direction),
-        Physical::Float64 => of_floats::<Float64Type>(array, direction),
-        Physical::Bytes => {
-            let strings = array.as_binary_opt::<i32>()?;
-            (0..strings.len()).map(|row| beginning_of_string(strings.value(row), descending)).collect()
-        }
-        _ => return None,
-    };
-    if data_type.is_nullable() {
-        // Floats have the byte of their class already.
-        if !is_float(data_type) {
-            let class = beginning_of_class(direction.class_of_value());
-            beginnings.iter_mut().for_each(|beginning| *beginning = class | *beginning >> 8);
-        }
-        if let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) {
-            let class = beginning_of_class(direction.class_of_null());
-            beginnings.iter_mut().zip(nulls).filter(|(_, is_valid)| !is_valid).for_each(|(first, _)| *first = class);
-        }
-    }
-    Some(beginnings)
-}
-
-/// Whether the [beginnings](key_beginnings) of values of this type are their whole keys.
-pub(super) fn are_whole_keys(data_type: &DataType) -> bool {
-    let is_integer = !matches!(data_type.physical(), Physical::Bytes) && !is_float(data_type);
-    let class_bytes = usize::from(data_type.is_nullable());
-    is_integer && data_type.physical().fixed_width_bytes().is_some_and(|bytes| bytes + class_bytes <= 8)
-}
-
-fn is_float(data_type: &DataType) -> bool {
-    matches!(data_type.physical(), Physical::Float32 | Physical::Float64)
-}
-
-/// A key that begins with the byte of a class.
-fn beginning_of_class(class: u8) -> u64 {
-    u64::from(class) << 56
-}
-
-/// The bits of a float that is no NaN, in the order of floats.
-fn ordered_bits(value: f64) -> u64 {
-    // -0 equals 0.
-    let bits = (value + 0.0).to_bits();
-    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
-}
-
-/// Not more than the first eight bytes of a string's key: what follows a short string is taken for zeros.
-fn beginning_of_string(string: &[u8], descending: bool) -> u64 {
-    let mut bytes = [0; 8];
-    let known = string.len().min(bytes.len());
-    match string.first_chunk::<8>() {
-        Some(first) => bytes = *first,
-        None => bytes[..known].copy_from_slice(string),
-    }
-    if !descending {
-        // A zero that the key escapes makes it greater.
-        return u64::from_be_bytes(bytes);
-    }
-    if bytes[..known].contains(&0) {
-        return 0;
-    }
-    let inverted = !u64::from_be_bytes(bytes);
-    // Two zeros end the string.
-    match known + 2 {
-        bytes @ ..8 => inverted & !(u64::MAX >> (8 * bytes)),
-        _ => inverted,
-    }
-}
-
 /// One column's values, ready to be encoded row by row.
 struct Encoder {
     array: ArrayRef,
     values: Values,
     direction: Direction,
-    /// The type has no NULL and no NaN.
+    /// The type has no NULL.
     is_of_one_class: bool,
 }
 
@@ -193,7 +136,6 @@ enum Values {
     Nothing,
     /// Already in unsigned order and big-endian by this many low bytes.
     Integers(Vec<u64>, usize),
-    /// In total order, with NaN apart.
     Floats(Vec<f64>),
     Strings,
     Fixed,
@@ -210,18 +152,14 @@ impl Encoder {
     fn new(column: &Column, direction: Direction) -> Self {
         let data_type = column.data_type();
         let mut encoder = Self::of_array(data_type, column.array().clone(), direction);
-        let has_classes = matches!(
-            data_type.physical(),
-            Physical::Nothing | Physical::Dictionary | Physical::Float32 | Physical::Float64
-        );
+        let has_classes = matches!(data_type.physical(), Physical::Nothing | Physical::Dictionary);
         encoder.is_of_one_class =
             !has_classes && !matches!(data_type, DataType::Nullable(_)) && !data_type.is_of_alternatives();
         encoder
     }
 
     fn of_array(data_type: &DataType, array: ArrayRef, direction: Direction) -> Self {
-        // Inside arrays and tuples a NULL or NaN stands where NULLS LAST puts it, ascending; the outermost inversion turns it.
-        let inner = Direction { descending: false, nulls_first: false };
+        let inner = direction.within();
         if let DataType::Nullable(nullable) = data_type {
             return Self::of_array(nullable, array, direction);
         }
@@ -301,10 +239,6 @@ impl Encoder {
                 return;
             }
             match &self.values {
-                Values::Floats(values) if values[row].is_nan() => {
-                    out.push(self.direction.class_of_nan());
-                    return;
-                }
                 Values::Dictionary(encoder, keys) => return encoder.encode(keys[row] as usize, out),
                 _ => out.push(self.direction.class_of_value()),
             }
@@ -313,7 +247,7 @@ impl Encoder {
         match &self.values {
             Values::Nothing | Values::Dictionary(..) => {}
             Values::Integers(values, width) => out.extend_from_slice(&values[row].to_be_bytes()[8 - width..]),
-            Values::Floats(values) => out.extend_from_slice(&ordered_bits(values[row]).to_be_bytes()),
+            Values::Floats(values) => out.extend_from_slice(&self.direction.bits_of_float(values[row]).to_be_bytes()),
             Values::Strings => {
                 let bytes = self.array.as_binary::<i32>().value(row);
                 let mut rest = bytes;
@@ -384,42 +318,6 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_are_not_beyond_the_keys() {
-        let strings =
-            ["", "a", "a\0", "\0", "abcdef", "abcdefg", "abcdefgh", "abcdefghi", "abc\0defgh", "\u{FF}\u{FF}"];
-        let numbers = [-128, -1, 0, 1, 5, 127].map(Value::Int64);
-        for (data_type, values) in [
-            ("String", &strings.map(Value::from)[..]),
-            ("Int8", &numbers),
-            ("Int16", &numbers),
-            ("Int32", &numbers),
-            ("Int64", &numbers),
-            ("UInt8", &[0, 1, 200, 255].map(Value::UInt64)),
-            ("UInt64", &[0, 1, u64::MAX].map(Value::UInt64)),
-            ("DateTime", &[0, 1, 4_000_000_000].map(Value::UInt64)),
-        ] {
-            let mut builder = ColumnBuilder::new(DataType::parse(data_type).unwrap());
-            values.iter().for_each(|value| builder.append(value).unwrap());
-            let column = builder.finish().unwrap();
-            let expression = Expression::Column { position: 0, data_type: column.data_type().clone() };
-            let block = Block::from_columns([("x", column.clone()), ("y", column.clone())]).unwrap();
-            let second = Expression::Column { position: 1, data_type: column.data_type().clone() };
-            for descending in [false, true] {
-                let key = SortKey { expression: expression.clone(), descending, nulls_first: false };
-                let keys = [key.clone(), SortKey { expression: second.clone(), ..key.clone() }];
-                let rows = encode_keys(&keys, &block).unwrap();
-                let beginnings = key_beginnings(&key, &column).unwrap();
-                for (row, beginning) in beginnings.into_iter().enumerate() {
-                    let encoded = super::super::piece::prefix(rows.key(row));
-                    assert!(beginning <= encoded, "{data_type} {descending} {row}");
-                    let is_fixed = data_type == "Int64" || data_type == "UInt64";
-                    assert!(!is_fixed || beginning == encoded);
-                }
-            }
-        }
-    }
-
-    #[test]
     fn bytes_have_the_order_of_values() {
         let numbers = [Value::Int64(-1), Value::Int64(5), Value::Null, Value::Int64(-200), Value::Int64(0)];
         assert_eq!(order("Nullable(Int16)", &numbers, false, false), [3, 0, 4, 1, 2]);
@@ -428,6 +326,8 @@ mod tests {
         let floats = [f64::NAN, 1.0, f64::NEG_INFINITY, -0.5, f64::INFINITY].map(Value::Float64);
         assert_eq!(order("Float64", &floats, false, false), [2, 3, 1, 4, 0]);
         assert_eq!(order("Float32", &floats, true, false), [4, 1, 3, 2, 0]);
+        assert_eq!(order("Float64", &floats, false, true), [0, 2, 3, 1, 4]);
+        assert_eq!(order("Nullable(Float64)", &[&floats[..], &[Value::Null]].concat(), true, true), [5, 0, 4, 1, 3, 2]);
         let strings = ["b", "", "a\0", "a", "ab"].map(Value::from);
         assert_eq!(order("String", &strings, false, false), [1, 3, 2, 4, 0]);
         assert_eq!(order("String", &strings, true, false), [0, 4, 2, 3, 1]);
@@ -435,5 +335,15 @@ mod tests {
         let arrays = [vec![1, 2], vec![], vec![1], vec![0, 9]]
             .map(|items: Vec<u64>| Value::Array(items.into_iter().map(Value::UInt64).collect()));
         assert_eq!(order("Array(UInt8)", &arrays, false, false), [1, 3, 2, 0]);
+        // NULL and NaN are last or first in arrays, too, whatever the direction.
+        let arrays = |items: [Value; 3]| items.map(|item| Value::Array(vec![Value::Array(vec![item].into())].into()));
+        let nan = arrays([Value::Float64(f64::NAN), Value::Float64(1.0), Value::Float64(2.0)]);
+        let null = arrays([Value::Null, Value::UInt64(1), Value::UInt64(2)]);
+        for (data_type, values) in [("Array(Array(Float64))", nan), ("Array(Array(Nullable(UInt8)))", null)] {
+            assert_eq!(order(data_type, &values, false, false), [1, 2, 0]);
+            assert_eq!(order(data_type, &values, true, false), [2, 1, 0]);
+            assert_eq!(order(data_type, &values, false, true), [0, 1, 2]);
+            assert_eq!(order(data_type, &values, true, true), [0, 2, 1]);
+        }
     }
 }

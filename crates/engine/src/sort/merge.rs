@@ -1,6 +1,5 @@
-//! The rows of a range of keys in their order, from all pieces: their entries are merged pairwise, then the rows are gathered.
+//! The rows of a range of keys in their order, from all pieces: their entries are sorted, then the rows are gathered.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,11 +7,11 @@ use squall_runtime::Pieces;
 use squall_types::memory::reserve;
 use squall_types::{Block, Result, Schema};
 
-use super::piece::{Entry, Key, LongEntry, Piece, common_bytes};
+use super::entry::Entry;
+use super::piece::Piece;
+use super::radix;
+use super::row_keys::Key;
 use squall_types::gather::{self, Position};
-
-/// Entries that are merged between two looks at the clock.
-const MERGED_AT_ONCE: usize = 8_192;
 
 /// Which keys are wanted: from the first, and before the second.
 #[derive(Clone, Debug, Default)]
@@ -40,94 +39,15 @@ pub(super) async fn merge<P: AsRef<Piece> + Sync>(
         pieces.pause().await;
     }
     let rows: usize = slices.iter().map(Range::len).sum();
-    reserve(2 * rows * size_of::<Entry>())?;
-    let (mut entries, mut ends) = (Vec::with_capacity(rows), Vec::with_capacity(slices.len()));
+    reserve(rows * size_of::<Entry>())?;
+    let mut entries = Vec::with_capacity(rows);
     for (at, (source, slice)) in sources.iter().zip(slices).enumerate() {
-        if slice.is_empty() {
-            continue;
-        }
-        let own = &source.as_ref().entries[slice];
-        entries.extend(own.iter().map(|entry| Entry { piece: at as u32, ..*entry }));
-        ends.push(entries.len());
+        entries.extend(slice.map(|row| source.as_ref().entry(row, at as u32)));
     }
     pieces.pause().await;
-    if !sources.iter().any(|source| source.as_ref().has_long_keys()) {
-        return Ok(merge_slices(entries, ends, |left, right| left.prefix <= right.prefix, pieces).await);
-    }
-    let key = |piece: u32, row: u32| sources[piece as usize].as_ref().long_key(row);
-    if sources.iter().all(|source| source.as_ref().has_long_keys()) {
-        return merge_long(&entries, ends, key, pieces).await;
-    }
-    // Where one of two has no long key, equal prefixes are equal keys.
-    let is_in_order = |left: &Entry, right: &Entry| match left.prefix.cmp(&right.prefix) {
-        Ordering::Equal => match (key(left.piece, left.row), key(right.piece, right.row)) {
-            ([], _) | (_, []) => true,
-            (left, right) => left <= right,
-        },
-        order => order == Ordering::Less,
-    };
-    Ok(merge_slices(entries, ends, is_in_order, pieces).await)
-}
-
-/// Merges slices of rows whose keys are long.
-async fn merge_long<'a>(
-    entries: &[Entry],
-    ends: Vec<usize>,
-    key: impl Fn(u32, u32) -> &'a [u8],
-    pieces: &mut Pieces,
-) -> Result<Vec<Entry>> {
-    let key_at = |at: usize| entries.get(at).map(|entry| key(entry.piece, entry.row));
-    let least = std::iter::once(0).chain(ends.iter().copied()).filter_map(key_at).min();
-    let greatest = ends.iter().filter_map(|end| key_at(end - 1)).max();
-    let skip = least.zip(greatest).map_or(0, |(least, greatest)| common_bytes(least, greatest, usize::MAX));
-    reserve(2 * entries.len() * size_of::<LongEntry>())?;
-    let mut long = Vec::with_capacity(entries.len());
-    for some in entries.chunks(MERGED_AT_ONCE) {
-        long.extend(some.iter().map(|entry| LongEntry::new(entry, key(entry.piece, entry.row), skip)));
-        pieces.pause().await;
-    }
-    let is_in_order =
-        |left: &LongEntry, right: &LongEntry| left.compare(right, |entry| key(entry.piece(), entry.row)).is_le();
-    let merged = merge_slices(long, ends, is_in_order, pieces).await;
-    Ok(merged.iter().map(|entry| Entry { prefix: 0, piece: entry.piece(), row: entry.row }).collect())
-}
-
-/// Merges sorted slices, which end at `ends`, pair by pair until one is left.
-async fn merge_slices<E: Copy>(
-    mut entries: Vec<E>,
-    mut ends: Vec<usize>,
-    is_in_order: impl Fn(&E, &E) -> bool,
-    pieces: &mut Pieces,
-) -> Vec<E> {
-    let mut merged = Vec::with_capacity(entries.len());
-    while ends.len() > 1 {
-        merged.clear();
-        let mut next_ends = Vec::with_capacity(ends.len().div_ceil(2));
-        let mut begin = 0;
-        for pair in ends.chunks(2) {
-            let (mut left, left_end) = (begin, pair[0]);
-            let (mut right, right_end) = (left_end, pair.last().copied().unwrap_or(left_end));
-            while left < left_end && right < right_end {
-                let until =
-                    (merged.len() + MERGED_AT_ONCE).min(merged.len() + (left_end - left).min(right_end - right));
-                while merged.len() < until {
-                    let takes_left = is_in_order(&entries[left], &entries[right]);
-                    merged.push(entries[if takes_left { left } else { right }]);
-                    left += usize::from(takes_left);
-                    right += usize::from(!takes_left);
-                }
-                pieces.pause().await;
-            }
-            merged.extend_from_slice(&entries[left..left_end]);
-            merged.extend_from_slice(&entries[right..right_end]);
-            begin = right_end;
-            next_ends.push(merged.len());
-        }
-        std::mem::swap(&mut entries, &mut merged);
-        ends = next_ends;
-        pieces.pause().await;
-    }
-    entries
+    let key = |entry: &Entry| sources[entry.piece() as usize].as_ref().long_key(entry.row);
+    radix::sort(&mut entries, key, pieces).await?;
+    Ok(entries)
 }
 
 /// The rows of these entries, in their order, as one block.
@@ -152,10 +72,10 @@ fn positions<'a, P: AsRef<Piece>>(sources: &'a [P], entries: &[Entry]) -> (Vec<&
     let mut number_of: Vec<u32> = vec![u32::MAX; sources.len()];
     let mut used: Vec<&Block> = Vec::new();
     let positions = entries.iter().map(|entry| {
-        let number = &mut number_of[entry.piece as usize];
+        let number = &mut number_of[entry.piece() as usize];
         if *number == u32::MAX {
             *number = used.len() as u32;
-            used.push(&sources[entry.piece as usize].as_ref().block);
+            used.push(&sources[entry.piece() as usize].as_ref().block);
         }
         (*number as usize, entry.row as usize)
     });
@@ -191,7 +111,10 @@ mod tests {
                             _ => beginning.to_owned(),
                         }
                     };
-                    (0..200).map(|_| value()).collect()
+                    // In order, as pieces have them.
+                    let mut values: Vec<String> = (0..200).map(|_| value()).collect();
+                    values.sort_unstable();
+                    values
                 })
                 .collect();
             let sources: Vec<Arc<Piece>> = values.iter().map(|values| Arc::new(Piece::of_strings(values))).collect();
@@ -207,8 +130,8 @@ mod tests {
                 let bounds = Bounds { from, before };
                 let entries = squall_runtime::block_on(merge(&sources, &bounds, &mut Pieces::begin())).unwrap();
                 found.extend(entries.iter().map(|entry| {
-                    let value = &*values[entry.piece as usize][entry.row as usize];
-                    (value, entry.piece, entry.row)
+                    let value = &*values[entry.piece() as usize][entry.row as usize];
+                    (value, entry.piece(), entry.row)
                 }));
                 from = bounds.before;
             }

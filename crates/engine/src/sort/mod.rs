@@ -4,18 +4,23 @@
 //! come.
 //!
 //! - [`order`]: what is sorted by.
+//! - [`keys`], [`key_words`]: keys as bytes and, of numbers, as numbers; [`row_keys`]: those of a block.
 //! - [`piece`]: a sorted block.
-//! - [`merge`]: the rows of a range in order.
+//! - [`merge`]: the rows of a range in order, by a [`radix`] sort.
 //! - [`run`]: pieces on disk.
 //! - [`range`]: the ranges, and their parallel merge.
 //! - [`sink`]: each worker's pieces.
 //! - [`top`]: the first rows of pieces.
 
+mod entry;
+mod key_words;
 pub(crate) mod keys;
 mod merge;
 pub(crate) mod order;
 mod piece;
+mod radix;
 pub(crate) mod range;
+pub(crate) mod row_keys;
 mod run;
 pub(crate) mod sink;
 mod top;

@@ -7,8 +7,8 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use squall_planner::{Expression, SortKey};
 use squall_types::{Column, Schema};
 
-use super::keys::{are_whole_keys, key_beginnings};
-use super::piece::Key;
+use super::key_words::{are_whole_keys, key_beginnings};
+use super::row_keys::Key;
 
 /// What is sorted by.
 pub(crate) struct Order {
@@ -48,7 +48,7 @@ impl Order {
 
     /// Which rows the first key, whose values these are, leaves within the bound; `None` where it does not tell.
     pub(super) fn rows_within(&self, column: &Column) -> Option<Vec<u32>> {
-        let bound = self.bound().as_ref().map(Key::prefix)?;
+        let bound = self.bound().as_ref().map(Key::beginning)?;
         let first = self.keys.first()?;
         Some(self.within(&key_beginnings(first, column)?, column, Some(bound)))
     }
@@ -58,7 +58,7 @@ impl Order {
     pub(crate) fn first_rows(&self, column: &Column) -> Option<Vec<u32>> {
         let limit = usize::try_from(self.limit?).ok().filter(|limit| *limit > 0)?;
         let beginnings = key_beginnings(self.keys.first()?, column)?;
-        let bound = self.bound().as_ref().map(Key::prefix);
+        let bound = self.bound().as_ref().map(Key::beginning);
         let mut wanted = self.within(&beginnings, column, bound);
         if wanted.len() <= limit {
             return Some(wanted);
@@ -80,7 +80,7 @@ impl Order {
         });
         // The wanted rows that equal the last one have not come to the sort yet, which leaves out what equals the bound.
         if let Some(beyond) = last.checked_add(1) {
-            self.tighten(Key::of_prefix(beyond));
+            self.tighten(Key::of_beginning(beyond));
         }
         Some(wanted)
     }

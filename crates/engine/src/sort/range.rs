@@ -11,7 +11,8 @@ use squall_types::{Error, Result};
 
 use super::merge::{Bounds, gather, merge};
 use super::order::Order;
-use super::piece::{Key, Piece};
+use super::piece::Piece;
+use super::row_keys::Key;
 use super::run::{Run, SAMPLE_ROWS, samples, splitters};
 use crate::query_context::QueryContext;
 use crate::units::{Rows, Units};

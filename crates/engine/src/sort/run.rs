@@ -6,10 +6,10 @@ use std::sync::Arc;
 use squall_runtime::Pieces;
 use squall_types::{Block, Result};
 
-use super::keys::encode_keys;
 use super::merge::{Bounds, gather, merge};
 use super::order::Order;
-use super::piece::{Key, Piece};
+use super::piece::Piece;
+use super::row_keys::{Key, RowKeys};
 use crate::spill::{Frame, SpillFile, SpillWriter, decode_frame};
 
 /// Bytes of a block on disk, about: a merge holds one of each run.
@@ -41,13 +41,18 @@ pub(super) fn splitters(mut samples: Vec<Key>, sample_rows: usize, range_rows: u
 
 /// Samples of the keys of sorted pieces, one for about [`SAMPLE_ROWS`] rows.
 pub(super) fn samples<'a>(sources: impl Iterator<Item = &'a Piece>) -> (Vec<Key>, usize) {
+    /// The golden section's fraction of 2^16. Its multiples' fractions lie evenly, however many there are.
+    const STRIDE: usize = 40_503;
+    const WHOLE: usize = 1 << 16;
     let (mut samples, mut rows, mut due) = (Vec::new(), 0, 0);
-    for piece in sources {
+    for (number, piece) in sources.enumerate() {
         // A small piece gives a sample only when enough rows have come with those before it.
         rows += piece.rows();
         let wanted = (rows - due) / SAMPLE_ROWS;
         due += wanted * SAMPLE_ROWS;
-        let places = (0..wanted).filter_map(|at| piece.key_at((2 * at + 1) * piece.rows() / (2 * wanted)));
+        // At other places in each piece: pieces are alike, so that their quarters would be nearly the same key.
+        let phase = number.wrapping_mul(STRIDE) % WHOLE;
+        let places = (0..wanted).filter_map(|at| piece.key_at((at * WHOLE + phase) * piece.rows() / (wanted * WHOLE)));
         samples.extend(places);
     }
     (samples, rows)
@@ -72,7 +77,7 @@ impl Run {
             for frame in entries.chunks(frame_rows) {
                 let block = gather(&order.schema, &sources, frame, &mut pieces).await?;
                 if let Some(first) = frame.first() {
-                    keys.push(sources[first.piece as usize].key_of(first));
+                    keys.extend(sources[first.piece() as usize].key_at(first.row as usize));
                     writer.put(&block).await?;
                 }
                 pieces.pause().await;
@@ -102,8 +107,8 @@ impl Run {
         let mut read = Vec::with_capacity(buffers.len());
         for buffer in buffers {
             let block: Block = decode_frame(&buffer, &order.schema)?;
-            let keys = encode_keys(&order.keys, &block)?;
-            read.push(Arc::new(Piece::in_order(block, keys)?));
+            let keys = RowKeys::of(&order.keys, &block)?;
+            read.push(Arc::new(Piece::in_order(block, keys)));
             pieces.pause().await;
         }
         Ok(read)
@@ -111,5 +116,34 @@ impl Run {
 
     pub(super) fn count_merge(&self) {
         self.file.count_merge();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+
+    /// Of pieces that are alike, as parts of a shuffled table are, ranges have about as many rows as they should.
+    #[test]
+    fn ranges_of_pieces_that_are_alike_are_even() {
+        let mut random = StdRng::seed_from_u64(5);
+        let piece = |_| {
+            let values: Vec<String> =
+                (0..8_192).map(|_| format!("{:09}", random.random_range(0..100_000_000))).collect();
+            Piece::of_strings(&values)
+        };
+        let pieces: Vec<Piece> = (0..64).map(piece).collect();
+        let (samples, rows) = samples(pieces.iter());
+        let range_rows = rows / 16;
+        let mut before = 0;
+        for key in splitters(samples, SAMPLE_ROWS, range_rows) {
+            let until: usize = pieces.iter().map(|piece| piece.rows_before(&key)).sum();
+            assert!(until - before < range_rows * 3 / 2, "{} of {range_rows}", until - before);
+            before = until;
+        }
+        assert!(rows - before < range_rows * 3 / 2);
     }
 }

@@ -1,7 +1,6 @@
 //! The sink of a sort: each worker sorts the blocks that come to it, and puts them on disk as a run when memory gets short. With a LIMIT
 //! only rows are kept that can be among the first: rows beyond the best known limit-th key are dropped before they are copied.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 
@@ -11,10 +10,11 @@ use squall_types::gather::gather_now;
 use squall_types::memory::reserve;
 use squall_types::{Block, ErrorCode, Result};
 
-use super::keys::{KeyRows, encode_keys};
+use super::entry::Entry;
 use super::order::Order;
-use super::piece::{Entry, Piece};
+use super::piece::Piece;
 use super::range::Sorted;
+use super::row_keys::{Key, RowKeys};
 use super::run::Run;
 use super::top::{First, first_rows};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
@@ -169,7 +169,7 @@ impl LocalSink for SortLocal {
         if block.is_empty() {
             return Ok(());
         }
-        let keys = encode_keys(&self.order.keys, &block)?;
+        let keys = RowKeys::of(&self.order.keys, &block)?;
         match self.order.limit {
             None => {
                 self.push(Piece::sorted(block, keys)?);
@@ -195,10 +195,10 @@ impl SortLocal {
         if wanted.len() > block.rows() / 4 { Ok(block) } else { block.take(&UInt32Array::from(wanted)) }
     }
 
-    fn consume_for_few(&mut self, block: Block, keys: KeyRows, top: usize) -> Result<()> {
+    fn consume_for_few(&mut self, block: Block, keys: RowKeys, top: usize) -> Result<()> {
         let (block, keys) = match &*self.order.bound() {
             // There are enough rows up to the bound.
-            Some(bound) => within(block, keys, |key| bound.compare(key).is_gt())?,
+            Some(bound) => before(block, keys, bound)?,
             None => (block, keys),
         };
         if block.is_empty() {
@@ -210,10 +210,10 @@ impl SortLocal {
     }
 
     /// Of a block of `came` rows.
-    fn consume_for_many(&mut self, block: Block, came: usize, keys: KeyRows, top: usize) -> Result<()> {
+    fn consume_for_many(&mut self, block: Block, came: usize, keys: RowKeys, top: usize) -> Result<()> {
         let (block, keys) = match &*self.order.bound() {
             // There are enough rows up to the bound.
-            Some(bound) => within(block, keys, |key| bound.compare(key).is_gt())?,
+            Some(bound) => before(block, keys, bound)?,
             None => (block, keys),
         };
         if block.rows() < came && block.rows() < REST_ROWS {
@@ -242,7 +242,7 @@ impl SortLocal {
         }
         let positions = rests.iter().enumerate().flat_map(|(at, block)| (0..block.rows()).map(move |row| (at, row)));
         let block = gather_now(&self.order.schema, &rests.iter().collect::<Vec<_>>(), &positions.collect::<Vec<_>>())?;
-        let keys = encode_keys(&self.order.keys, &block)?;
+        let keys = RowKeys::of(&self.order.keys, &block)?;
         self.push(Piece::sorted(block, keys)?);
         Ok(())
     }
@@ -267,18 +267,12 @@ impl SortLocal {
     fn keep_first(&mut self, top: usize) -> Result<()> {
         let sources = std::mem::take(&mut self.pieces);
         reserve(self.rows * size_of::<Entry>())?;
-        let numbered = sources.iter().enumerate();
-        let mut entries: Vec<Entry> = numbered
-            .flat_map(|(at, piece)| piece.entries.iter().map(move |entry| Entry { piece: at as u32, ..*entry }))
-            .collect();
+        let numbered = sources.iter().zip(0..);
+        let mut entries: Vec<Entry> =
+            numbered.flat_map(|(piece, at)| (0..piece.rows()).map(move |row| piece.entry(row, at))).collect();
         let order = |left: &Entry, right: &Entry| {
-            let key = |entry: &Entry| sources[entry.piece as usize].long_key(entry.row);
-            let by_key = || match (key(left), key(right)) {
-                ([], _) | (_, []) => Ordering::Equal,
-                (left, right) => left.cmp(right),
-            };
-            let by_place = || (left.piece, left.row).cmp(&(right.piece, right.row));
-            left.prefix.cmp(&right.prefix).then_with(by_key).then_with(by_place)
+            let by_key = left.compare(right, |entry| sources[entry.piece() as usize].long_key(entry.row));
+            by_key.then_with(|| left.compare_places(right))
         };
         // Finding the first few is linear; only they are then sorted.
         if top < entries.len() {
@@ -287,12 +281,7 @@ impl SortLocal {
         }
         entries.sort_unstable_by(order);
         let block = super::merge::gather_now(&self.order.schema, &sources, &entries)?;
-        let keys = sources.iter().any(Piece::has_long_keys).then(|| {
-            let mut keys = KeyRows { bytes: Vec::new(), offsets: vec![0] };
-            entries.iter().for_each(|entry| sources[entry.piece as usize].copy_key(entry.row, &mut keys));
-            keys
-        });
-        let piece = Piece::of_entries(block, keys, &entries);
+        let piece = Piece::in_order(block, RowKeys::gather(&sources, &entries));
         if let Some(key) = piece.rows().checked_sub(1).and_then(|last| piece.key_at(last)) {
             self.order.tighten(key);
         }
@@ -302,17 +291,13 @@ impl SortLocal {
     }
 }
 
-/// The rows whose keys are wanted.
-fn within(block: Block, keys: KeyRows, is_wanted: impl Fn(&[u8]) -> bool) -> Result<(Block, KeyRows)> {
+/// The rows before a bound.
+fn before(block: Block, keys: RowKeys, bound: &Key) -> Result<(Block, RowKeys)> {
     let rows = 0..block.rows() as u32;
-    let rows: Vec<u32> = rows.filter(|row| is_wanted(keys.key(*row as usize))).collect();
+    let rows: Vec<u32> = rows.filter(|row| keys.compare(*row as usize, bound).is_lt()).collect();
     if rows.len() == block.rows() {
         return Ok((block, keys));
     }
-    let mut kept = KeyRows { bytes: Vec::new(), offsets: vec![0] };
-    for row in &rows {
-        kept.bytes.extend_from_slice(keys.key(*row as usize));
-        kept.offsets.push(kept.bytes.len());
-    }
+    let kept = keys.take(&rows);
     Ok((block.take(&UInt32Array::from(rows))?, kept))
 }

@@ -1,12 +1,11 @@
 //! The first rows alone, where these are many but few of all: sorted pieces are cut behind the key that enough rows are up to. Sampled keys
 //! are counted instead of rows being merged; what is left of a piece is copied where it is little, so that the rest is let go of.
 
-use arrow_array::UInt32Array;
 use squall_runtime::Pieces;
 use squall_types::Result;
 
-use super::keys::KeyRows;
-use super::piece::{Key, Piece};
+use super::piece::Piece;
+use super::row_keys::Key;
 
 /// Rows between two samples of a piece's keys.
 const SAMPLE_ROWS: usize = 512;
@@ -67,20 +66,9 @@ pub(super) async fn first_rows(mut all: Vec<Piece>, top: usize) -> Result<First>
 }
 
 impl Piece {
-    /// The first `count` rows in order.
-    fn first(mut self, count: usize) -> Result<Self> {
-        self.entries.truncate(count);
-        if 2 * count > self.block.rows() {
-            return Ok(self);
-        }
-        let rows: Vec<u32> = self.entries.iter().map(|entry| entry.row).collect();
-        let block = self.block.take(&UInt32Array::from(rows))?;
-        let keys = self.has_long_keys().then(|| {
-            let mut keys = KeyRows { bytes: Vec::new(), offsets: vec![0] };
-            self.entries.iter().for_each(|entry| self.copy_key(entry.row, &mut keys));
-            keys
-        });
-        Ok(Self::of_entries(block, keys, &self.entries))
+    /// The first `count` rows.
+    fn first(self, count: usize) -> Result<Self> {
+        if 2 * count > self.rows() { Ok(self.cut(count)) } else { self.take((0..count as u32).collect()) }
     }
 }
 
@@ -95,7 +83,7 @@ mod tests {
     fn rows(pieces: &[Piece]) -> Vec<Vec<u8>> {
         let strings = pieces.iter().flat_map(|piece| {
             let strings = piece.block.column(0).as_binary().unwrap();
-            piece.entries.iter().map(|entry| strings.value(entry.row as usize).to_vec())
+            (0..piece.rows()).map(|row| strings.value(row).to_vec())
         });
         let mut rows: Vec<Vec<u8>> = strings.collect();
         rows.sort_unstable();

@@ -47,9 +47,18 @@ pub(super) trait StateFunction: Debug + Send + Sync + 'static {
     /// Adds one row.
     fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize);
 
+    /// Whether [`bring_near`](Self::bring_near) does anything.
+    const BRINGS_NEAR: bool = false;
+
+    /// Has the memory brought near that adding this row will read outside the state.
+    fn bring_near(&self, _state: &Self::State, _rows: &Self::Rows<'_>, _row: usize) {}
+
     /// Adds rows `0..count`, all of one group.
     fn add_all(&self, state: &mut Self::State, rows: &Self::Rows<'_>, count: usize) {
         for row in 0..count {
+            if Self::BRINGS_NEAR && row + PREFETCH_AHEAD < count {
+                self.bring_near(state, rows, row + PREFETCH_AHEAD);
+            }
             self.add(state, rows, row);
         }
     }
@@ -243,8 +252,14 @@ impl<F: StateFunction> States<F> {
         for start in (0..rows).step_by(piece) {
             checkpoint(PIECE_BYTES / 4)?;
             for row in start..rows.min(start + piece) {
-                if is_far && row + PREFETCH_AHEAD < rows {
-                    prefetch(states, group(row + PREFETCH_AHEAD));
+                // First the states, then what they refer to.
+                let ahead = if F::BRINGS_NEAR { 2 * PREFETCH_AHEAD } else { PREFETCH_AHEAD };
+                if is_far && row + ahead < rows {
+                    prefetch(states, group(row + ahead));
+                }
+                if F::BRINGS_NEAR && row + PREFETCH_AHEAD < rows {
+                    let row = row + PREFETCH_AHEAD;
+                    function.bring_near(&states[group(row)], arguments, row);
                 }
                 function.add(&mut states[group(row)], arguments, row);
             }

@@ -1,17 +1,19 @@
 //! `groupUniqArray`: the distinct values of a group, up to a number of them, in the order of ClickHouse's hash tables.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::AggregateFunction;
-use crate::aggregate::distinct::hash_set::HashSet;
+use crate::aggregate::distinct::hash_set::{HashSet, SetKey};
 use crate::aggregate::distinct::parted::{Part, Parted, part_of};
+use crate::aggregate::distinct::uniq_exact::{HashKeys, Keys, PrimitiveKeys};
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
-use crate::aggregate::values::element::{Element, with_element};
-use crate::aggregate::values::row_hash::row_hashes;
+use crate::aggregate::values::element::{Element, Primitive, with_element};
+use crate::aggregate::values::number::with_number;
 use crate::aggregate::values::slot_order::by_slots;
 use crate::aggregate::values::value_list::{ValueList, list_column, read_list, write_list};
 
@@ -19,46 +21,54 @@ pub(in crate::aggregate) fn resolve(call: &Call<'_>) -> Result<Arc<dyn Aggregate
     let argument = call.argument()?;
     let limit = call.limit()?.unwrap_or(usize::MAX);
     let data_type = DataType::array(argument.clone());
-    Ok(with_element!(argument, E => grouped::function(GroupUniqArray::<E> { data_type, limit, element: PhantomData })))
+    Ok(with_number!(argument,
+        T => grouped::function(GroupUniqArray::<Primitive<T>, PrimitiveKeys<T>>::new(data_type, limit)),
+        otherwise with_element!(argument, E => grouped::function(GroupUniqArray::<E, HashKeys>::new(data_type, limit)))))
 }
 
 #[derive(Debug)]
-struct GroupUniqArray<E> {
+struct GroupUniqArray<E, K> {
     data_type: DataType,
     limit: usize,
-    element: PhantomData<E>,
+    kinds: PhantomData<(E, K)>,
 }
 
-/// Distinct values with their hashes.
-#[derive(Clone)]
-pub(in crate::aggregate) struct Values<V> {
-    hashes: HashSet<u128>,
-    values: Vec<(u128, V)>,
-}
-
-impl<V> Default for Values<V> {
-    fn default() -> Self {
-        Self { hashes: HashSet::default(), values: Vec::new() }
+impl<E, K> GroupUniqArray<E, K> {
+    fn new(data_type: DataType, limit: usize) -> Self {
+        Self { data_type, limit, kinds: PhantomData }
     }
 }
 
-impl<V> Values<V> {
+/// Distinct values with their keys.
+#[derive(Clone)]
+pub(in crate::aggregate) struct Values<K, V> {
+    keys: HashSet<K>,
+    values: Vec<(K, V)>,
+}
+
+impl<K: Default, V> Default for Values<K, V> {
+    fn default() -> Self {
+        Self { keys: HashSet::default(), values: Vec::new() }
+    }
+}
+
+impl<K: SetKey, V> Values<K, V> {
     #[inline]
-    fn add(&mut self, hash: u128, limit: usize, value: impl FnOnce() -> V) {
-        if self.values.len() < limit && self.hashes.insert(hash) {
-            self.values.push((hash, value()));
+    fn add(&mut self, key: K, limit: usize, value: impl FnOnce() -> V) {
+        if self.values.len() < limit && self.keys.insert(key) {
+            self.values.push((key, value()));
         }
     }
 }
 
-impl<V: Clone> Part for Values<V> {
+impl<K: SetKey, V: Clone> Part for Values<K, V> {
     fn len(&self) -> usize {
         self.values.len()
     }
 
     fn scatter(self, parts: &mut [Self]) {
-        for (hash, value) in self.values {
-            parts[part_of(hash as u64)].add(hash, usize::MAX, || value);
+        for (key, value) in self.values {
+            parts[part_of(key.hash())].add(key, usize::MAX, || value);
         }
     }
 
@@ -68,46 +78,46 @@ impl<V: Clone> Part for Values<V> {
             return Ok(());
         }
         squall_types::checkpoint(16 * other.len())?;
-        other.values.into_iter().for_each(|(hash, value)| self.add(hash, usize::MAX, || value));
+        other.values.into_iter().for_each(|(key, value)| self.add(key, usize::MAX, || value));
         Ok(())
     }
 
     /// Without what the values hold outside of themselves.
     fn memory_bytes(&self) -> usize {
-        self.hashes.memory_bytes() + self.values.capacity() * size_of::<(u128, V)>()
+        self.keys.memory_bytes() + self.values.capacity() * size_of::<(K, V)>()
     }
 }
 
 /// A group's values. Where they are many they become a list when the group is finished, and are no longer in the set.
-pub(in crate::aggregate) struct Distinct<E: Element> {
-    set: Parted<Values<E::Owned>>,
+pub(in crate::aggregate) struct Distinct<E: Element, K: SetKey> {
+    set: Parted<Values<K, E::Owned>>,
     list: Option<Box<ValueList<E>>>,
     /// A part of what was cut: its list is put together with others before it becomes a column.
     is_part: bool,
 }
 
-impl<E: Element> Clone for Distinct<E> {
+impl<E: Element, K: SetKey> Clone for Distinct<E, K> {
     fn clone(&self) -> Self {
         Self { set: self.set.clone(), list: self.list.clone(), is_part: self.is_part }
     }
 }
 
-impl<E: Element> Distinct<E> {
-    fn new(set: Parted<Values<E::Owned>>) -> Self {
+impl<E: Element, K: SetKey> Distinct<E, K> {
+    fn new(set: Parted<Values<K, E::Owned>>) -> Self {
         Self { set, list: None, is_part: false }
     }
 
     /// Adds a value unless there are `limit` already. A set with a limit is not cut: it would not be known how many there are.
     #[inline]
-    fn add(&mut self, hash: u128, limit: usize, value: impl FnOnce() -> E::Owned) {
+    fn add(&mut self, key: K, limit: usize, value: impl FnOnce() -> E::Owned) {
         match &mut self.set {
             Parted::Whole(set) => {
-                set.add(hash, limit, value);
+                set.add(key, limit, value);
                 if limit == usize::MAX {
                     self.set.cut_if_large();
                 }
             }
-            Parted::Parts(parts) => parts[part_of(hash as u64)].add(hash, limit, value),
+            Parted::Parts(parts) => parts[part_of(key.hash())].add(key, limit, value),
         }
     }
 
@@ -116,9 +126,9 @@ impl<E: Element> Distinct<E> {
     }
 }
 
-impl<E: Element> StateFunction for GroupUniqArray<E> {
-    type State = Distinct<E>;
-    type Rows<'a> = (Vec<u128>, E::Rows<'a>);
+impl<E: Element, K: Keys> StateFunction for GroupUniqArray<E, K> {
+    type State = Distinct<E, K::Key>;
+    type Rows<'a> = (Cow<'a, [K::Key]>, E::Rows<'a>);
 
     const HAS_HEAP: bool = true;
     const HAS_ITEMS: bool = true;
@@ -133,19 +143,30 @@ impl<E: Element> StateFunction for GroupUniqArray<E> {
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
         let [column] = arguments else { return Err(Error::logical("groupUniqArray takes one argument")) };
-        Ok((row_hashes(arguments, column.rows())?, E::rows(column)?))
+        Ok((K::keys(arguments)?, E::rows(column)?))
     }
 
     fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
         match &state.set {
-            Parted::Whole(set) => set.hashes.make_room(rows),
-            Parted::Parts(_) => squall_types::reserve(rows.saturating_mul(4 * size_of::<(u128, E::Owned)>())),
+            Parted::Whole(set) => set.keys.make_room(rows),
+            Parted::Parts(_) => squall_types::reserve(rows.saturating_mul(4 * size_of::<(K::Key, E::Owned)>())),
         }
     }
 
     #[inline]
-    fn add(&self, state: &mut Self::State, (hashes, rows): &Self::Rows<'_>, row: usize) {
-        state.add(hashes[row], self.limit, || E::own(E::get(rows, row)));
+    fn add(&self, state: &mut Self::State, (keys, rows): &Self::Rows<'_>, row: usize) {
+        state.add(keys[row], self.limit, || E::own(E::get(rows, row)));
+    }
+
+    const BRINGS_NEAR: bool = true;
+
+    #[inline]
+    fn bring_near(&self, state: &Self::State, (keys, _): &Self::Rows<'_>, row: usize) {
+        let key = keys[row];
+        match &state.set {
+            Parted::Whole(set) => set.keys.bring_near(key),
+            Parted::Parts(parts) => parts[part_of(key.hash())].keys.bring_near(key),
+        }
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
@@ -156,7 +177,7 @@ impl<E: Element> StateFunction for GroupUniqArray<E> {
             return into.set.merge(from.set);
         }
         let values = from.set.into_sets().into_iter().flat_map(|set| set.values);
-        values.for_each(|(hash, value)| into.add(hash, self.limit, || value));
+        values.for_each(|(key, value)| into.add(key, self.limit, || value));
         Ok(())
     }
 
@@ -195,12 +216,12 @@ impl<E: Element> StateFunction for GroupUniqArray<E> {
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
         let values = read_list::<E>(&self.data_type, bytes)?;
-        // Hashes are not written: they are those of a column of the values.
+        // Keys are not written: they are those of a column of the values.
         let DataType::Array(item) = &self.data_type else { return Err(Error::logical("a set that is no array")) };
         let column = E::column(item, values.iter().cloned())?;
-        let hashes = row_hashes(std::slice::from_ref(&column), values.len())?;
+        let keys = K::keys(std::slice::from_ref(&column))?;
         let mut state = self.state();
-        hashes.into_iter().zip(values).for_each(|(hash, value)| state.add(hash, self.limit, || value));
+        keys.iter().zip(values).for_each(|(&key, value)| state.add(key, self.limit, || value));
         Ok(state)
     }
 

@@ -1,7 +1,7 @@
 //! A set of keys with open addressing, made for one set a group: empty sets hold no memory, up to eight keys are a list, more are
 //! a table that is about half full at most. The zero key marks free slots and is kept apart. A large set is many of these: `parted`.
 
-use squall_types::{Result, checkpoint};
+use squall_types::{Result, checkpoint, prefetch};
 
 use super::parted::{Part, Parted, part_of};
 
@@ -106,6 +106,14 @@ impl<K: SetKey> HashSet<K> {
             self.grow(TABLE_MIN, key.hash());
         }
         self.insert_in_table(key)
+    }
+
+    /// Has the slot brought near where a search for the key begins.
+    #[inline]
+    pub fn bring_near(&self, key: K) {
+        if self.is_table() {
+            prefetch(&self.slots, key.hash() as usize & (self.slots.len() - 1));
+        }
     }
 
     #[inline]
@@ -310,6 +318,15 @@ impl<K: SetKey> Parted<HashSet<K>> {
                 is_new
             }
             Self::Parts(parts) => parts[part_of(key.hash())].insert(key),
+        }
+    }
+
+    /// As [`HashSet::bring_near`].
+    #[inline]
+    pub fn bring_near(&self, key: K) {
+        match self {
+            Self::Whole(set) => set.bring_near(key),
+            Self::Parts(parts) => parts[part_of(key.hash())].bring_near(key),
         }
     }
 

@@ -221,6 +221,15 @@ impl<K: Keys> StateFunction for UniqExact<K> {
         state.insert(rows[row]);
     }
 
+    const BRINGS_NEAR: bool = true;
+
+    #[inline]
+    fn bring_near(&self, state: &Self::State, rows: &Self::Rows<'_>, row: usize) {
+        if let SmallSet::Many(many) = state {
+            many.set.bring_near(rows[row]);
+        }
+    }
+
     fn add_all(&self, state: &mut Self::State, rows: &Self::Rows<'_>, count: usize) {
         state.many().set.extend(&rows[..count]);
     }
