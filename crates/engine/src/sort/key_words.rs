@@ -38,12 +38,21 @@ pub(super) fn are_whole_keys(data_type: &DataType) -> bool {
     key_bytes(data_type).is_some_and(|bytes| bytes <= size_of::<u64>())
 }
 
-/// The whole keys of rows `0..rows`, the first byte the highest, where they are numbers of no more than a prefix.
+/// The whole keys of rows `0..rows`, the first byte the highest, where they take no more than a prefix: numbers, and behind them one column
+/// of short strings at most.
 pub(super) fn whole_keys(columns: &[(Column, Direction)], rows: usize) -> Option<Vec<u128>> {
-    let bytes = columns.iter().map(|(column, _)| key_bytes(column.data_type()));
+    let (numbers, strings) = match columns.split_last() {
+        Some((last, numbers)) if key_bytes(last.0.data_type()).is_none() => (numbers, Some(last)),
+        _ => (columns, None),
+    };
+    let bytes = numbers.iter().map(|(column, _)| key_bytes(column.data_type()));
     let bytes = bytes.sum::<Option<usize>>().filter(|bytes| *bytes <= PREFIX_BYTES)?;
+    let strings = match strings {
+        Some((column, direction)) => Some(keys_of_strings(column, *direction, PREFIX_BYTES - bytes)?),
+        None => None,
+    };
     let mut keys = vec![0; rows];
-    for (column, direction) in columns {
+    for (column, direction) in numbers {
         for word in words(column, *direction)? {
             let shift = 8 * word.bytes;
             keys.iter_mut().zip(word.values).for_each(|(key, value)| *key = *key << shift | u128::from(value));
@@ -52,7 +61,49 @@ pub(super) fn whole_keys(columns: &[(Column, Direction)], rows: usize) -> Option
     if (1..PREFIX_BYTES).contains(&bytes) {
         keys.iter_mut().for_each(|key| *key <<= 8 * (PREFIX_BYTES - bytes));
     }
+    if let Some(strings) = strings {
+        keys.iter_mut().zip(strings).for_each(|(key, string)| *key |= string >> (8 * bytes));
+    }
     Some(keys)
+}
+
+/// The whole keys of a column of strings without NULL, the first byte the highest; `None` where one of them takes more than `room` bytes
+/// or has a zero byte, which keys escape.
+fn keys_of_strings(column: &Column, direction: Direction, room: usize) -> Option<Vec<u128>> {
+    match column.data_type() {
+        DataType::String => {
+            let strings = column.array().as_binary_opt::<i32>()?;
+            strings.iter().map(|string| key_of_string(string?, &[], direction, room)).collect()
+        }
+        DataType::LowCardinality(entry) if **entry == DataType::String => {
+            let dictionary = column.array().as_dictionary_opt::<UInt32Type>()?;
+            let strings = dictionary.values().as_binary_opt::<i32>()?;
+            if strings.len() > dictionary.len() {
+                return None;
+            }
+            let class = [direction.class_of_value()];
+            let keys = strings.iter().map(|string| key_of_string(string?, &class, direction, room));
+            let keys = keys.collect::<Option<Vec<u128>>>()?;
+            dictionary.keys().iter().map(|code| keys.get(code? as usize).copied()).collect()
+        }
+        _ => None,
+    }
+}
+
+fn key_of_string(string: &[u8], class: &[u8], direction: Direction, room: usize) -> Option<u128> {
+    // Two zeros end the string.
+    let end = class.len() + string.len() + 2;
+    if end > room || string.contains(&0) {
+        return None;
+    }
+    let mut key = [0; PREFIX_BYTES];
+    let (before, value) = key.split_at_mut(class.len());
+    before.copy_from_slice(class);
+    value[..string.len()].copy_from_slice(string);
+    if direction.descending {
+        value[..string.len() + 2].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+    Some(u128::from_be_bytes(key))
 }
 
 /// For each row of a column not more than the first eight bytes of its encoded key, as a number of the same order; `None` for values of
@@ -158,12 +209,15 @@ mod tests {
         let numbers = [-128, -1, 0, 1, 5, 127].map(Value::Int64);
         let floats = [f64::NAN, f64::NEG_INFINITY, -1.5, 0.0, 2.5, f64::INFINITY].map(Value::Float64);
         let or_null = |values: &[Value]| [values, &[Value::Null]].concat();
+        let short = ["", "a", "b", "ab", "abcde", "abcdef"].map(Value::from);
         for (data_type, values) in [
             ("String", &strings.map(Value::from)[..]),
             ("Int8", &numbers),
             ("Int16", &numbers),
             ("Int32", &numbers),
             ("Int64", &numbers),
+            ("String", &short),
+            ("LowCardinality(String)", &short),
             ("Nullable(String)", &or_null(&strings.map(Value::from))),
             ("Nullable(Int8)", &or_null(&numbers)),
             ("Nullable(Int64)", &or_null(&numbers)),
@@ -182,9 +236,9 @@ mod tests {
             for (descending, nulls_first) in [(false, false), (true, false), (false, true), (true, true)] {
                 let keys = [0, 1].map(|position| SortKey { expression: key_of(position), descending, nulls_first });
                 let rows = encode_keys(&keys, &block).unwrap();
-                let beginnings = key_beginnings(&keys[0], &column).unwrap();
+                let beginnings = key_beginnings(&keys[0], &column);
                 let is_whole = are_whole_keys(column.data_type());
-                for (row, beginning) in beginnings.into_iter().enumerate() {
+                for (row, beginning) in beginnings.into_iter().flatten().enumerate() {
                     let encoded = (prefix(rows.key(row)) >> 64) as u64;
                     assert!(beginning <= encoded, "{data_type} {descending} {row}");
                     let bytes = key_bytes(column.data_type()).unwrap_or(0);
@@ -200,6 +254,10 @@ mod tests {
                             order
                         };
                         let of_bytes = order(&|row| rows.key(row).to_vec());
+                        let is_string = column.data_type().remove_low_cardinality() == &DataType::String;
+                        for row in (0..values.len()).filter(|_| is_string) {
+                            assert_eq!(whole[row], prefix(rows.key(row)), "{data_type} {descending} {row}");
+                        }
                         assert_eq!(
                             order(&|row| whole[row].to_be_bytes().to_vec()),
                             of_bytes,

@@ -12,8 +12,8 @@ use super::keys::{KeyRows, encode_columns, key_columns};
 use super::piece::Piece;
 
 /// A key by itself. No key is the beginning of another, so that where one of two is no longer than a prefix, prefixes decide alone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Key {
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub(crate) struct Key {
     prefix: u128,
     /// All bytes; none where they are no more than the prefix.
     bytes: Box<[u8]>,
@@ -104,8 +104,17 @@ impl RowKeys {
         }
     }
 
-    pub(super) fn key(&self, row: usize) -> Key {
+    pub(crate) fn key(&self, row: usize) -> Key {
         Key { prefix: self.prefix(row), bytes: self.long(row).into() }
+    }
+
+    /// The rows of `1..rows` whose keys differ from those of the rows before them.
+    pub(crate) fn changes(&self, rows: usize) -> Vec<u32> {
+        let differs = |row: &u32| {
+            let row = *row as usize;
+            self.prefix(row) != self.prefix(row - 1) || self.long(row) != self.long(row - 1)
+        };
+        (1..rows as u32).filter(differs).collect()
     }
 
     pub(super) fn entry(&self, row: usize, piece: u32) -> Entry {

@@ -10,7 +10,7 @@ use squall_planner::SortKey;
 use squall_types::{Block, Error, Result, Schema};
 
 use crate::pipeline::Sequence;
-use crate::sort::keys::encode_keys;
+use crate::sort::row_keys::{Key, RowKeys};
 use crate::spill::{Frame, SpillFile, decode_frame};
 
 /// A block of the input as it was collected.
@@ -23,8 +23,8 @@ pub(super) struct Collected {
     /// Rows, but for the first, that differ from the row before in the partition's keys.
     pub(super) starts: Option<Starts>,
     /// The partition's keys in the first and in the last row.
-    pub(super) first: Box<[u8]>,
-    pub(super) last: Box<[u8]>,
+    pub(super) first: Key,
+    pub(super) last: Key,
 }
 
 /// Where a block's rows are.
@@ -62,8 +62,7 @@ impl Starts {
 
 /// The rows whose keys differ from those of the row before.
 pub(super) fn starts_within(keys: &[SortKey], block: &Block) -> Result<Vec<u32>> {
-    let keys = encode_keys(keys, block)?;
-    Ok((1..block.rows()).filter(|row| keys.key(*row) != keys.key(*row - 1)).map(|row| row as u32).collect())
+    Ok(RowKeys::of(keys, block)?.changes(block.rows()))
 }
 
 /// All rows.
@@ -99,7 +98,7 @@ impl Input {
         // Blocks of one morsel are one worker's, in the order in which they came.
         collected.sort_unstable_by_key(|block| (block.sequence, block.number));
         let (mut firsts, mut rows) = (Vec::with_capacity(collected.len() + 1), 0);
-        let mut before: Option<Box<[u8]>> = None;
+        let mut before: Option<Key> = None;
         let mut last_start = 0;
         let blocks = collected.into_iter().map(|block| {
             let first = rows;

@@ -8,7 +8,7 @@ use squall_runtime::Pieces;
 use squall_types::Result;
 
 use super::reader::{Loaded, Reader};
-use crate::sort::keys::encode_keys;
+use crate::sort::row_keys::{Key, RowKeys};
 
 /// Rows of one group of peers, or of one partition where nobody asks for peers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,7 +48,7 @@ pub(super) struct Peers {
     starts: VecDeque<u64>,
     first: u64,
     scanned: u64,
-    last_key: Vec<u8>,
+    last_key: Option<Key>,
     /// The group that the last row was of, and the first of its partition.
     group: u64,
     first_group: u64,
@@ -65,7 +65,7 @@ impl Peers {
             starts: VecDeque::new(),
             first: 0,
             scanned: unit.start,
-            last_key: Vec::new(),
+            last_key: None,
             group: 0,
             first_group: 0,
         }
@@ -166,17 +166,19 @@ impl Peers {
         let loaded = reader.block_of(self.scanned).await?;
         let (begin, end) =
             ((self.scanned - loaded.first) as usize, (self.end.min(loaded.end()) - loaded.first) as usize);
-        let keys = encode_keys(&reader.window.order_by, &loaded.block.slice(begin, end - begin))?;
-        let mut partitions = loaded.starts.iter().map(|start| *start as usize).peekable();
-        for row in begin..end {
-            while partitions.next_if(|start| *start < row).is_some() {}
-            let key = keys.key(row - begin);
-            let is_equal = if row == begin { self.last_key == key } else { keys.key(row - begin - 1) == key };
-            if !is_equal || partitions.peek() == Some(&row) {
-                self.starts.push_back(loaded.first + row as u64);
-            }
+        let keys = RowKeys::of(&reader.window.order_by, &loaded.block.slice(begin, end - begin))?;
+        let first = (self.last_key.as_ref() != Some(&keys.key(0))).then_some(begin);
+        let changes = keys.changes(end - begin).into_iter().map(|row| begin + row as usize);
+        let mut changes = first.into_iter().chain(changes).peekable();
+        let partitions = loaded.starts.iter().map(|start| *start as usize);
+        let mut partitions = partitions.skip_while(|start| *start < begin).take_while(|start| *start < end).peekable();
+        // Both in order, rows in which both begin once.
+        while let Some(row) = changes.peek().into_iter().chain(partitions.peek()).min().copied() {
+            changes.next_if_eq(&row);
+            partitions.next_if_eq(&row);
+            self.starts.push_back(loaded.first + row as u64);
         }
-        self.last_key = keys.key(end - begin - 1).to_vec();
+        self.last_key = Some(keys.key(end - begin - 1));
         self.scanned = loaded.first + end as u64;
         Ok(())
     }

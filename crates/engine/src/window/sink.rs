@@ -11,7 +11,7 @@ use super::input::{Collected, Data, Input, Starts};
 use super::{BLOCK_ROWS, UNIT_ROWS, begins_anywhere, partition_keys};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::query_context::QueryContext;
-use crate::sort::keys::encode_keys;
+use crate::sort::row_keys::{Key, RowKeys};
 use crate::spill::{SpillFile, SpillKind, SpillWriter, Threshold};
 use crate::works::Works;
 
@@ -197,13 +197,11 @@ impl WindowLocal {
 /// A block, and where partitions begin in it.
 pub(super) fn collect(partition_by: &[SortKey], sequence: Sequence, number: u64, block: Block) -> Result<Collected> {
     let rows = block.rows();
-    let (mut starts, mut first, mut last) = (None, Box::default(), Box::default());
+    let (mut starts, mut first, mut last) = (None, Key::default(), Key::default());
     if !partition_by.is_empty() && rows > 0 {
-        let keys = encode_keys(partition_by, &block)?;
-        let within = (1..rows).filter(|row| keys.key(*row) != keys.key(*row - 1)).map(|row| row as u32);
-        starts = Starts::of(within.collect());
-        first = keys.key(0).into();
-        last = keys.key(rows - 1).into();
+        let keys = RowKeys::of(partition_by, &block)?;
+        starts = Starts::of(keys.changes(rows));
+        (first, last) = (keys.key(0), keys.key(rows - 1));
     }
     Ok(Collected { sequence, number, rows, data: Data::Memory(block), starts, first, last })
 }
