@@ -24,3 +24,4 @@ SELECT arrayJoin([([NULL], 1), ([1.], 1), ([2.], 1)]) AS a ORDER BY a DESC;
 SELECT arrayJoin([map('a', nan), map('a', 1.), map('a', 2.)]) AS a ORDER BY a DESC;
 SELECT arrayJoin([map('a', nan), map('a', 1.), map('a', 2.)]) AS a ORDER BY a NULLS FIRST;
 SELECT arrayJoin([[1., nan], [1., 3.], [1., 2.], [1.]]) AS a ORDER BY a DESC LIMIT 3;
+SELECT arraySort([[nan], [1.], [2.]]), arrayReverseSort([[nan], [1.], [2.]]), arrayReverseSort([(NULL, 1), (1, 2), (2, 3)]), arrayReverseSort(x -> x, [[NULL], [1], [2]]);

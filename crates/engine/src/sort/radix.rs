@@ -183,7 +183,8 @@ mod tests {
             };
             let keys: Vec<Vec<u8>> = (0..50_000).map(|_| key()).collect();
             let mut entries: Vec<Entry> = keys.iter().zip(0..).map(|(key, row)| Entry::new(key, 0, 0, row)).collect();
-            let sorted = sort(&mut entries, |entry| &keys[entry.row as usize], &mut Pieces::begin());
+            let mut pieces = Pieces::begin();
+            let sorted = sort(&mut entries, |entry| &keys[entry.row as usize], &mut pieces);
             squall_runtime::block_on(sorted).unwrap();
             let mut wanted: Vec<usize> = (0..keys.len()).collect();
             wanted.sort_by_key(|row| &keys[*row]);

@@ -89,7 +89,8 @@ impl ItemOrder {
         Ok(match bits {
             Some(bits) => Self::Bits(bits),
             None => Self::Values(ValueOrder {
-                by_value: row_order(items, items)?,
+                // Within items, too, NULL and NaN come last either way.
+                by_value: row_order_with(items, items, if is_reversed { Ordering::Less } else { Ordering::Greater })?,
                 nulls: array.nulls().cloned(),
                 nans,
                 is_reversed,
