@@ -3,6 +3,8 @@ SELECT s FROM (SELECT if(number < 8192, toString(number % 97 + 10), concat('1', 
 SELECT count(), uniqExact(s), max(s) FROM (SELECT if(number < 8192, toString(number % 97 + 10), concat('1', toString(number), 'xxxxxxxxxxxx')) AS s FROM numbers_mt(400000) ORDER BY s LIMIT 3000);
 SELECT count(), uniqExact(s), min(s) FROM (SELECT if(number < 40960, toString(number % 97 + 10), concat('9', toString(number), 'xxxxxxxxxxxx')) AS s FROM numbers_mt(400000) ORDER BY s DESC LIMIT 3000);
 SELECT count(), uniqExact(s), max(s) FROM (SELECT if(number < 327680, toString(number % 97 + 10), concat('0', toString(number), 'xxxxxxxxxxxx')) AS s FROM numbers_mt(400000) ORDER BY s LIMIT 3000);
+SELECT n, s FROM (SELECT if(number % 3 = 0, NULL, number % 5) AS n, if(number < 49152, concat('z', toString(number % 7)), concat('a long string ', toString(number % 1000))) AS s FROM numbers_mt(98304)) ORDER BY n NULLS FIRST, s LIMIT 16380, 8;
+SELECT n, s FROM (SELECT if(number % 3 = 0, NULL, number / 4 % 5) AS n, if(number < 49152, concat('z', toString(number % 7)), concat('a long string ', toString(number % 1000))) AS s FROM numbers_mt(98304)) ORDER BY n DESC, s DESC LIMIT 81915, 8;
 -- Many rows, each place of the order told by a number that the rows carry.
 SELECT count(), countIf(n != before + 1) FROM (SELECT n, lagInFrame(n, 1, -1) OVER (ORDER BY x, n) AS before FROM (SELECT intDiv(number, 3) AS n, toFloat64(number) * 0.5 AS x FROM numbers(300000) WHERE number % 3 = 0));
 SELECT sum(toUInt64(k < before)), count() FROM (SELECT k, lagInFrame(k) OVER (ORDER BY k, v DESC) AS before FROM (SELECT intHash32(number) % 5000 AS k, intHash64(number) AS v FROM numbers(300000)));

@@ -1,7 +1,7 @@
 //! Sort keys as bytes whose order is the rows' order: comparing two rows is one `memcmp`, whatever the columns are.
 //!
 //! Each key value is a class byte (value or NULL, in the order that NULLS FIRST or LAST asks for) where its type has more than one
-//! class, then the value: integers big-endian with the sign flipped, floats by their total order with NaN where NULL would be, strings with
+//! class, then the value, zeros in the place of a number that is NULL: integers big-endian with the sign flipped, floats by their total order with NaN where NULL would be, strings with
 //! `00` escaped as `00 FF` and ended by `00 00`. A descending key is the same with all bits of the value inverted. No key is the beginning
 //! of another.
 
@@ -148,6 +148,17 @@ enum Values {
     Mixed(Vec<(Vec<u8>, Encoder)>, Vec<Option<(u32, u32)>>),
 }
 
+impl Values {
+    /// The bytes of a number of up to eight.
+    fn number_bytes(&self) -> usize {
+        match self {
+            Self::Integers(_, width) => *width,
+            Self::Floats(_) => size_of::<f64>(),
+            _ => 0,
+        }
+    }
+}
+
 impl Encoder {
     fn new(column: &Column, direction: Direction) -> Self {
         let data_type = column.data_type();
@@ -236,6 +247,8 @@ impl Encoder {
             };
             if is_null {
                 out.push(self.direction.class_of_null());
+                // What comes behind is at the same place as behind a number: blocks of one sort may have their keys as numbers or as bytes.
+                out.extend(std::iter::repeat_n(0, self.values.number_bytes()));
                 return;
             }
             match &self.values {

@@ -43,8 +43,8 @@ pub(super) async fn merge<P: AsRef<Piece> + Sync>(
     let mut entries = Vec::with_capacity(rows);
     for (at, (source, slice)) in sources.iter().zip(slices).enumerate() {
         entries.extend(slice.map(|row| source.as_ref().entry(row, at as u32)));
+        pieces.pause().await;
     }
-    pieces.pause().await;
     let key = |entry: &Entry| sources[entry.piece() as usize].as_ref().long_key(entry.row);
     radix::sort(&mut entries, key, pieces).await?;
     Ok(entries)

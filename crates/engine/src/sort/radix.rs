@@ -27,7 +27,7 @@ pub(super) async fn sort<'a>(
     pieces: &mut Pieces,
 ) -> Result<()> {
     reserve(size_of_val(entries))?;
-    let mut spare = entries.to_vec();
+    let mut spare: Vec<Entry> = Vec::new();
     // Buckets to be sorted, and how many bytes of the keys are before the prefixes.
     let mut open: Vec<(Range<usize>, usize)> = vec![(0..entries.len(), 0)];
     let mut done = 0;
@@ -71,6 +71,13 @@ pub(super) async fn sort<'a>(
             let begin = end;
             end += *count;
             *count = begin;
+        }
+        // The first bucket that is spread is the largest. Where all keys are alike, none is.
+        spare.reserve_exact(entries.len().saturating_sub(spare.len()));
+        while spare.len() < entries.len() {
+            let end = entries.len().min(spare.len() + AT_ONCE);
+            spare.extend_from_slice(&entries[spare.len()..end]);
+            pieces.pause().await;
         }
         let spread = &mut spare[..entries.len()];
         for some in entries.chunks(AT_ONCE) {
