@@ -248,8 +248,8 @@ mod tests {
                     let rows = encode_keys(keys, &block).unwrap();
                     if let Some(whole) = whole_keys(&key_columns(keys, &block).unwrap(), values.len()) {
                         // Blocks of one sort may have either.
-                        for row in 0..values.len() {
-                            assert_eq!(whole[row], prefix(rows.key(row)), "{data_type} {descending} {row}");
+                        for (row, key) in whole.into_iter().enumerate() {
+                            assert_eq!(key, prefix(rows.key(row)), "{data_type} {descending} {row}");
                         }
                     }
                 }
