@@ -428,6 +428,7 @@ impl Builder {
             limit: None,
             skip_indexes: SkipIndexUse::default(),
             row_numbers: RowNumbers::None,
+            subcolumns: None,
         };
         let table = TableHandle::of(&*late.table)?.0.clone();
         let reading = LateReading::new(collecting, late.input.schema().clone(), table, request, late.schema.clone());
@@ -588,6 +589,7 @@ impl Builder {
             limit: scan.limit,
             skip_indexes: SkipIndexUse::new(&self.context.settings),
             row_numbers: if scan.has_places { RowNumbers::Place(PartNumbers::default()) } else { RowNumbers::None },
+            subcolumns: None,
         };
         let table = &TableHandle::of(&*scan.table)?.0;
         let settings = &self.context.settings;

@@ -8,6 +8,7 @@ use squall_types::cast::{CastOptions, cast};
 use squall_types::{Alternatives, Column, DataType, Error, ErrorCode, IntervalKind, Result};
 
 use crate::function::{Argument, BoundFunction, FunctionContext};
+use crate::properties::Properties;
 use crate::registry::resolve_scalar;
 
 /// Types that a function is tried with to find out what it gives for a `Dynamic`.
@@ -49,8 +50,10 @@ pub(crate) fn bind(
         _ => samples(),
     };
     let mut results: Vec<DataType> = Vec::new();
+    let mut is_deterministic = true;
     for data_type in &tried {
         if let Ok(function) = resolve_scalar(name, &with(data_type), context) {
+            is_deterministic &= function.properties().is_deterministic;
             let result = function.return_type().remove_low_cardinality().remove_nullable();
             if !results.contains(&result) {
                 results.push(result);
@@ -73,7 +76,7 @@ pub(crate) fn bind(
         _ => DataType::dynamic(),
     };
     let (arguments, context) = (arguments.to_vec(), context.clone());
-    Ok(Arc::new(ByAlternative { name, arguments, at, context, return_type }))
+    Ok(Arc::new(ByAlternative { name, arguments, at, context, return_type, is_deterministic }))
 }
 
 struct ByAlternative {
@@ -82,6 +85,7 @@ struct ByAlternative {
     at: usize,
     context: FunctionContext,
     return_type: DataType,
+    is_deterministic: bool,
 }
 
 impl std::fmt::Debug for ByAlternative {
@@ -90,15 +94,34 @@ impl std::fmt::Debug for ByAlternative {
     }
 }
 
+impl ByAlternative {
+    /// The function for values of one type.
+    fn resolve(&self, data_type: &DataType) -> Result<Arc<dyn BoundFunction>> {
+        let mut described = self.arguments.clone();
+        described.get_mut(self.at).into_iter().for_each(|argument| *argument = Argument::of(data_type.clone()));
+        resolve_scalar(self.name, &described, &self.context)
+    }
+}
+
 impl BoundFunction for ByAlternative {
     fn return_type(&self) -> &DataType {
         &self.return_type
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { is_deterministic: self.is_deterministic, ..Properties::UNKNOWN }
     }
 
     fn execute(&self, arguments: &[Column], rows: usize) -> Result<Column> {
         let mixed = arguments.get(self.at).ok_or_else(|| Error::logical("a function without its argument"))?;
         let found = Alternatives::of(&mixed.materialize()?)?;
         let options = CastOptions::to_common(squall_types::calendar::TimeZone::named(&self.context.time_zone)?);
+        if let Some(only) = found.only() {
+            let mut own = arguments.to_vec();
+            own.get_mut(self.at).into_iter().for_each(|argument| *argument = only.clone());
+            let result = self.resolve(only.data_type())?.execute(&own, rows)?;
+            return cast(&result, &self.return_type, &options);
+        }
         let mut results = found.clone();
         for (number, column) in results.columns.iter_mut().enumerate() {
             let of_type = |(row, place): (usize, &Option<(u32, u32)>)| {
@@ -107,22 +130,17 @@ impl BoundFunction for ByAlternative {
             let positions: UInt32Array = found.rows.iter().enumerate().filter_map(of_type).collect::<Vec<u32>>().into();
             let count = positions.values().len();
             let mut own = Vec::with_capacity(arguments.len());
-            let mut described = self.arguments.clone();
             for (at, argument) in arguments.iter().enumerate() {
                 own.push(match at == self.at {
                     true => column.clone(),
                     false => argument.take(&positions)?,
                 });
             }
-            if let Some(argument) = described.get_mut(self.at) {
-                *argument = Argument::of(column.data_type().clone());
-            }
             if count == 0 {
                 *column = Column::empty(self.return_type.clone());
                 continue;
             }
-            let function = resolve_scalar(self.name, &described, &self.context)?;
-            let result = function.execute(&own, count)?;
+            let result = self.resolve(column.data_type())?.execute(&own, count)?;
             *column = cast(&result, &self.return_type, &options)?.materialize()?;
         }
         debug_assert_eq!(found.rows.len(), rows);

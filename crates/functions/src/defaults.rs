@@ -34,7 +34,17 @@ pub(crate) fn bind(
     if defaults.types
         && let Some(at) = arguments.iter().position(|argument| argument.data_type.is_of_alternatives())
     {
-        return crate::by_alternative::bind(function.name(), arguments, at, context);
+        let inner = crate::by_alternative::bind(function.name(), arguments, at, context)?;
+        let return_type = inner.return_type().clone();
+        return Ok(Arc::new(WithDefaults {
+            inner,
+            return_type,
+            handles_nulls: false,
+            expands_dictionaries: false,
+            dictionary: None,
+            folds_constants: false,
+            passes_nulls: false,
+        }));
     }
     let mut plain: Vec<Argument> = arguments.to_vec();
     let is_low_cardinality = |argument: &Argument| matches!(argument.data_type, DataType::LowCardinality(_));

@@ -15,6 +15,7 @@ use crate::load::SourceReader;
 use crate::materialized_view::MaterializedView;
 use crate::plan::{JoinKind, JoinStrictness, Plan};
 use crate::projection::{Projected, Projection};
+use crate::subcolumns::Subcolumn;
 use crate::uses::Used;
 
 /// A column as a table declares it.
@@ -160,6 +161,10 @@ pub trait TableMetadata: Send + Sync + Debug {
     }
     /// The same table with columns behind its own that tell of where rows are from: `_part` and its kin. `None` where it has none.
     fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
+        None
+    }
+    /// The same table with one more column, a subcolumn, behind its own. `None` where it is read no faster so.
+    fn with_subcolumn(&self, _wanted: &Subcolumn) -> Option<Arc<dyn TableMetadata>> {
         None
     }
     /// So many of the last columns tell of where rows are from: they are read by name only, `*` does not stand for them.

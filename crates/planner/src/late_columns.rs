@@ -17,13 +17,13 @@ const BYTES_MIN: usize = 32;
 const STRING_BYTES: usize = 32;
 
 /// Whether [`read_late`] may do anything with a plan.
-pub fn may_read_late(plan: &Plan, settings: &Settings) -> bool {
+pub(crate) fn may_read_late(plan: &Plan, settings: &Settings) -> bool {
     settings.query_plan_optimize_lazy_materialization
         && (Split::of(plan, settings).is_some() || plan.inputs().any(|input| may_read_late(input, settings)))
 }
 
 /// Has a plan read columns late where that is less to read.
-pub fn read_late(plan: &mut Plan, settings: &Settings) {
+pub(crate) fn read_late(plan: &mut Plan, settings: &Settings) {
     if !settings.query_plan_optimize_lazy_materialization {
         return;
     }

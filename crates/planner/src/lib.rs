@@ -24,8 +24,10 @@ pub mod plan;
 mod projection;
 mod projection_choice;
 pub mod rules;
+mod settle;
 mod skip_index;
 mod structure;
+mod subcolumns;
 mod ttl;
 pub mod uses;
 mod view;
@@ -57,7 +59,6 @@ pub use explicit::make_explicit;
 pub use expression::{Expression, Lambda};
 pub use function_table::parse_table_function;
 pub use insert::{InsertPlan, insert_columns, plan_defaults, plan_insert};
-pub use late_columns::{may_read_late, read_late};
 pub use load::{ContextReader, SourceReader, load};
 pub use materialized_view::{
     MaterializedView, ViewPlan, altered_refresh, altered_view, plan_materialized_view, plan_view_rows, view_target,
@@ -68,10 +69,11 @@ pub use plan::{
     WindowCallFunction, WindowFrame,
 };
 pub use projection::{Projected, Projection, ProjectionAggregate, plan_projection};
-pub use projection_choice::{may_read_projections, use_projections};
 pub use rules::{RuntimeFilter, call, conjuncts};
+pub use settle::{may_be_settled, settle};
 pub use skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
 pub use structure::plan_structure;
+pub use subcolumns::Subcolumn;
 pub use ttl::{TableTtl, Ttl, TtlAction, TtlGroups};
 pub use uses::{QueryUses, Used};
 pub use view::{parse_view, plan_view_definition};

@@ -17,7 +17,7 @@ use crate::rules::{all_of, over_keys};
 ///
 /// # Errors
 /// `PROJECTION_NOT_USED` and `INCORRECT_DATA` where the settings ask for what cannot be.
-pub fn use_projections(
+pub(crate) fn use_projections(
     plan: &mut Plan,
     settings: &Settings,
     functions: &squall_functions::FunctionContext,
@@ -47,7 +47,7 @@ pub fn use_projections(
 }
 
 /// Whether [`use_projections`] may do anything with a plan.
-pub fn may_read_projections(plan: &Plan, settings: &Settings) -> bool {
+pub(crate) fn may_read_projections(plan: &Plan, settings: &Settings) -> bool {
     let is_forced = settings.force_optimize_projection || !settings.force_optimize_projection_name.is_empty();
     settings.optimize_use_projections && (is_forced || has_projections(plan))
 }

@@ -222,6 +222,7 @@ fn request(table: &dyn Table, columns: &[usize], limit: Option<u64>) -> ScanRequ
         limit,
         skip_indexes: Default::default(),
         row_numbers: RowNumbers::None,
+        subcolumns: None,
     }
 }
 

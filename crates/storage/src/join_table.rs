@@ -336,6 +336,7 @@ pub(crate) fn read_all(table: &dyn Table, identity: &TableIdentity) -> Result<Ve
         limit: None,
         skip_indexes: SkipIndexUse::default(),
         row_numbers: RowNumbers::None,
+        subcolumns: None,
     })?;
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut blocks = Vec::new();

@@ -56,8 +56,8 @@ pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
 pub use merge_tree::{
     BackgroundTurn, Candidate, DetachedPart, Expiring, ForeignRows, MergeHold, MergeLimits, MergeProgress, MergeType,
-    MergeablePart, PartNumbers, PartSelection, PartSource, PreparedParts, implicit_indices, merge_tree_settings,
-    select as select_merge, select_due, select_expired,
+    MergeablePart, PartNumbers, PartSelection, PartSource, PreparedParts, WantedColumns, implicit_indices,
+    merge_tree_settings, select as select_merge, select_due, select_expired,
 };
 pub use mutation::{MutationFence, MutationOrder, MutationStep, StoredMutation};
 pub use null::null_table;

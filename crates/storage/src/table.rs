@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use squall_planner::{
     ColumnDescription, Constraint, Expression, JoinKind, JoinStrictness, LoadedByQuery, MaterializedView, Projected,
-    Projection, TableMetadata,
+    Projection, Subcolumn, TableMetadata,
 };
 use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Settings, Value};
@@ -21,7 +21,7 @@ use crate::identity::TableName;
 use crate::index_analysis::IndexAnalysis;
 use crate::insert_id::InsertId;
 use crate::join_table::JoinTable;
-use crate::merge_tree::{MergeProgress, MergeType, PartNumbers, PreparedParts};
+use crate::merge_tree::{MergeProgress, MergeType, PartNumbers, PreparedParts, WantedColumns};
 
 /// A table at one moment. What a query found when it was planned stays as it was until the query's end, whatever is inserted,
 /// merged or dropped meanwhile.
@@ -298,6 +298,8 @@ pub struct ScanRequest {
     pub skip_indexes: SkipIndexUse,
     /// Whether blocks end with one more column, which the schema has too.
     pub row_numbers: RowNumbers,
+    /// What blocks are made of instead, where they have subcolumns of these columns.
+    pub subcolumns: Option<Arc<WantedColumns>>,
 }
 
 /// What the last column of a scan's blocks tells of each row, as `UInt64`.
@@ -586,6 +588,9 @@ impl TableMetadata for TableHandle {
     }
     fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
         self.0.with_part_columns()
+    }
+    fn with_subcolumn(&self, wanted: &Subcolumn) -> Option<Arc<dyn TableMetadata>> {
+        self.0.with_subcolumn(wanted)
     }
     fn projections(&self) -> Vec<Arc<Projection>> {
         self.0.projections()

@@ -61,11 +61,21 @@ impl Alternatives {
         }
     }
 
+    /// The values, where all are of one type and none is NULL: a row each, in order.
+    pub fn only(&self) -> Option<&Column> {
+        let [one] = &self.columns[..] else { return None };
+        let is_in_order = |(at, row): (usize, &Option<(u32, u32)>)| *row == Some((0, at as u32));
+        (one.rows() == self.rows.len() && self.rows.iter().enumerate().all(is_in_order)).then_some(one)
+    }
+
     /// The rows, each with its value in the type `to`, where `cast` makes columns of that type; NULL is `to`'s NULL or default.
     ///
     /// # Errors
     /// Those of `cast`, `MEMORY_LIMIT_EXCEEDED`.
     pub fn unite(&self, to: &DataType, mut cast: impl FnMut(usize, &Column) -> Result<Column>) -> Result<Column> {
+        if let Some(only) = self.only() {
+            return cast(0, only)?.materialize();
+        }
         let mut starts = Vec::with_capacity(self.columns.len());
         let mut columns = Vec::with_capacity(self.columns.len() + 1);
         let mut total = 0u32;
@@ -253,16 +263,27 @@ fn of_dynamic(array: &ArrayRef) -> Result<Alternatives> {
     let mut numbers: HashMap<&[u8], u32> = HashMap::new();
     let mut by_type: Vec<Vec<&[u8]>> = Vec::new();
     let mut rows = Vec::with_capacity(values.len());
+    // Most values are of the type of the one before.
+    let mut last: (&[u8], u32) = (&[], 0);
     for row in 0..values.len() {
         checkpoint(1)?;
-        let Some((code, value)) = dynamic_parts(values.value(row))? else {
-            rows.push(None);
-            continue;
+        let bytes = values.value(row);
+        let of_last = if last.0.is_empty() { None } else { bytes.strip_prefix(last.0) };
+        let (number, value) = match of_last {
+            Some(value) => (last.1, value),
+            None => {
+                let Some((code, value)) = dynamic_parts(bytes)? else {
+                    rows.push(None);
+                    continue;
+                };
+                let number = *numbers.entry(code).or_insert_with(|| {
+                    by_type.push(Vec::new());
+                    by_type.len() as u32 - 1
+                });
+                last = (bytes.get(..bytes.len() - value.len()).unwrap_or_default(), number);
+                (number, value)
+            }
         };
-        let number = *numbers.entry(code).or_insert_with(|| {
-            by_type.push(Vec::new());
-            by_type.len() as u32 - 1
-        });
         let of_type = by_type.get_mut(number as usize).ok_or_else(too_short)?;
         rows.push(Some((number, of_type.len() as u32)));
         grow(of_type, 1)?;

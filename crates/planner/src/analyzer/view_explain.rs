@@ -10,10 +10,9 @@ use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema};
 use super::scope::Scope;
 use super::source::Source;
 use crate::explain::{ExplainOptions, Shown, explain_plan, not_explained};
-use crate::late_columns::read_late;
 use crate::plan::{Plan, Scan};
 use crate::plan_query;
-use crate::projection_choice::use_projections;
+use crate::settle::settle;
 
 impl Scope<'_> {
     /// The lines of an EXPLAIN, a row each; the query itself is planned, and run by `EXPLAIN ANALYZE` alone.
@@ -61,8 +60,7 @@ impl Scope<'_> {
         let mut plan = self.analyzer.nested(|| plan_query(query, context))?;
         let own = context.settings_within(query)?;
         let settings = own.as_deref().unwrap_or(context.settings);
-        use_projections(&mut plan, settings, &context.functions)?;
-        read_late(&mut plan, settings);
+        settle(&mut plan, settings, &context.functions)?;
         Ok(plan)
     }
 }

@@ -52,7 +52,7 @@ fn at_most(rows: f64, limit: Option<u64>) -> f64 {
 }
 
 /// How many groups keys make of so many rows.
-fn groups(keys: &[Expression], input: &Plan, rows: f64) -> f64 {
+pub(super) fn groups(keys: &[Expression], input: &Plan, rows: f64) -> f64 {
     let values = keys.iter().map(|key| distinct(input, key).unwrap_or(rows / 3.0).max(1.0));
     values.product::<f64>().min(rows.max(1.0))
 }

@@ -7,7 +7,7 @@ use squall_types::{Error, ErrorCode, Result, Schema};
 use crate::expression::Expression;
 use crate::plan::{Aggregate, CommonRows, Join, Plan, Scan, SortKey, Window};
 
-pub(super) fn apply(plan: &mut Plan) {
+pub(crate) fn apply(plan: &mut Plan) {
     let needed = vec![true; plan.schema().len()];
     prune(plan, &needed);
 }

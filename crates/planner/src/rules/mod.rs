@@ -28,10 +28,12 @@ mod simplify;
 mod trivial_count;
 mod typed_constants;
 mod unique_keys;
+mod whole_partitions;
 
 use std::sync::Arc;
 
 pub(crate) use cardinality::rows as estimated_rows;
+pub(crate) use column_pruning::apply as prune_columns;
 pub(crate) use group_keys::over_keys;
 pub use runtime_filters::RuntimeFilter;
 
@@ -100,6 +102,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     if settings.max_rows_in_distinct == 0 && settings.max_bytes_in_distinct == 0 {
         distinct::apply(&mut plan);
     }
+    whole_partitions::apply(&mut plan, &context.functions)?;
     if settings.query_plan_common_subplans {
         common_subplans::apply(&mut plan)?;
     }

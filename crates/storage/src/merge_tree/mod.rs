@@ -12,6 +12,7 @@ mod projections;
 mod scans;
 mod settings;
 mod skip_index;
+mod subcolumns;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use squall_planner::{
-    ColumnDescription, Constraint, Expression, KeyExpression, Projected, Projection as BoundProjection,
+    ColumnDescription, Constraint, Expression, KeyExpression, Projected, Projection as BoundProjection, Subcolumn,
     TableDefinition, TableMetadata, TableTtl,
 };
 use squall_runtime::ProfileEvent;
@@ -60,6 +61,8 @@ use scans::origin::PartColumns;
 pub use scans::row_places::PartNumbers;
 use settings::ProjectionMode;
 use skip_index::SkipIndex;
+use subcolumns::SubcolumnTable;
+pub use subcolumns::WantedColumns;
 
 pub use changes::backup::PartSource;
 pub(crate) use changes::backup::{CopiedParts, PartsNow};
@@ -593,6 +596,13 @@ impl TableMetadata for MergeTreeTable {
     }
     fn marks_selected(&self, condition: Option<&Expression>) -> Result<Option<u64>> {
         self.granules_selected(condition).map(Some)
+    }
+    fn with_subcolumn(&self, wanted: &Subcolumn) -> Option<Arc<dyn TableMetadata>> {
+        // A projection is a table of its own, whose columns have other places.
+        let is_plain = self.projection.is_none() && self.live.projections.is_empty();
+        is_plain.then(|| {
+            Arc::new(TableHandle(Arc::new(SubcolumnTable::new(self, vec![wanted.clone()])))) as Arc<dyn TableMetadata>
+        })
     }
     fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
         Some(Arc::new(TableHandle(Arc::new(PartColumns::new(self)))))

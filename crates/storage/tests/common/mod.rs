@@ -108,6 +108,7 @@ pub fn request(table: &dyn Table, names: &[&str], predicate: Option<Expression>)
         limit: None,
         skip_indexes: Default::default(),
         row_numbers: RowNumbers::None,
+        subcolumns: None,
     }
 }
 

@@ -62,6 +62,24 @@ impl<'a> OtherPaths<'a> {
         self.values.value(at)
     }
 
+    /// Each row's paths as an array; `None` where a value is NULL, which makes its path none.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR`.
+    pub fn lists(&self) -> Result<Option<Column>> {
+        let end = |end: Option<&i32>| end.map_or(0, |end| *end as usize);
+        let used = end(self.ends.first())..=end(self.ends.last());
+        let ends = self.values.value_offsets().get(used).unwrap_or_default();
+        if ends.windows(2).any(|ends| ends[0] == ends[1]) {
+            return Ok(None);
+        }
+        let data_type = DataType::array(DataType::String);
+        let offsets = OffsetBuffer::new(self.ends.to_vec().into());
+        let paths: ArrayRef = Arc::new(self.paths.clone());
+        let lists = ListArray::try_new(DataType::String.arrow_list_item(), offsets, paths, None)?;
+        Ok(Some(Column::new(data_type, Arc::new(lists))))
+    }
+
     /// Where a row has a path.
     pub fn find(&self, row: usize, path: &[u8]) -> Option<usize> {
         let mut range = self.row(row);

@@ -80,8 +80,15 @@ pub(super) fn paths(call: &Call<'_>, which: Which) -> Bound {
     let json = json_of(call)?;
     let result = DataType::array(DataType::String);
     call.bind(result.clone(), move |arguments, _| {
+        let column = argument(arguments, 0)?.materialize()?;
+        if which == Which::All
+            && json.typed.is_empty()
+            && let Some(lists) = OtherPaths::of(column.array())?.lists()?
+        {
+            return Ok(lists);
+        }
         let mut builder = ColumnBuilder::new(result.clone());
-        for row in of_rows(argument(arguments, 0)?, &json, which)? {
+        for row in of_rows(&column, &json, which)? {
             builder.append(&Value::Array(row.into_iter().map(|(path, _)| Value::string(path)).collect()))?;
         }
         builder.finish()

@@ -76,6 +76,7 @@ fn read(file: &ForeignRows, schema: &Schema, options: FormatOptions, blocks: &Se
         limit: None,
         skip_indexes: SkipIndexUse::default(),
         row_numbers: RowNumbers::None,
+        subcolumns: None,
     })?;
     let mut row = 0;
     loop {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use squall_planner::{
     Catalog, ColumnDescription, Constraint, DefaultKind, Expression, JoinKind, JoinStrictness, LoadedByQuery,
     MaterializedView, Plan, PlannerContext, Program, Projected, Projection, QueryUses, RemoteCall, RemoteRows,
-    RemoteServers, SubqueryRunner, TableDefinition, TableMetadata, Used,
+    RemoteServers, Subcolumn, SubqueryRunner, TableDefinition, TableMetadata, Used,
 };
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
@@ -518,6 +518,9 @@ impl TableMetadata for WatchedTable {
     }
     fn marks_selected(&self, condition: Option<&Expression>) -> Result<Option<u64>> {
         self.table.marks_selected(condition)
+    }
+    fn with_subcolumn(&self, wanted: &Subcolumn) -> Option<Arc<dyn TableMetadata>> {
+        self.table.with_subcolumn(wanted)
     }
     fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
         // A kept plan would find the table without these columns.

@@ -11,8 +11,7 @@ use squall_engine::QueryContext;
 use squall_formats::FormatOptions;
 use squall_functions::{FunctionContext, Moment, SeriesTags};
 use squall_planner::{
-    OutsideSource, Plan, PlannerContext, Scan, Shown, SubqueryRunner, may_read_late, may_read_projections, plan_query,
-    read_late, use_projections,
+    OutsideSource, Plan, PlannerContext, Scan, Shown, SubqueryRunner, may_be_settled, plan_query, settle,
 };
 use squall_runtime::ProfileEvent;
 use squall_sql::{ParserLimits, ast};
@@ -40,15 +39,14 @@ pub(in crate::query) const PLANNING_MAX: Duration = Duration::from_millis(1);
 pub(in crate::query) async fn plan(session: &Session, query: &ast::Query, context: &Arc<QueryContext>) -> Result<Plan> {
     let mut plan = with_planner(session, context, query, plan_query).await?;
     context.note_uses(|uses| uses.note_columns(&plan));
-    choose_projections(session, &mut plan, context)?;
-    read_late(&mut plan, &context.settings);
+    settle_plan(session, &mut plan, context)?;
     Ok(plan)
 }
 
-/// Has a plan read projections where that is less to read. It is for the parts of this moment, so no such plan is kept.
-fn choose_projections(session: &Session, plan: &mut Plan, context: &QueryContext) -> Result<()> {
+/// Does to a plan what depends on the tables of this moment.
+fn settle_plan(session: &Session, plan: &mut Plan, context: &QueryContext) -> Result<()> {
     let functions = function_context(session, &context.query_id, lookups(session));
-    let used = use_projections(plan, &context.settings, &functions)?;
+    let used = settle(plan, &context.settings, &functions)?;
     if !used.is_empty() {
         context.note_uses(|uses| uses.projections.extend(used));
     }
@@ -196,11 +194,8 @@ pub(in crate::query) async fn plan_cached(
     context: &Arc<QueryContext>,
 ) -> Result<Arc<Plan>> {
     let mut plan = plan_or_find(session, parsed, query, context).await?;
-    if may_read_projections(&plan, &context.settings) {
-        choose_projections(session, Arc::make_mut(&mut plan), context)?;
-    }
-    if may_read_late(&plan, &context.settings) {
-        read_late(Arc::make_mut(&mut plan), &context.settings);
+    if may_be_settled(&plan, &context.settings) {
+        settle_plan(session, Arc::make_mut(&mut plan), context)?;
     }
     Ok(plan)
 }
@@ -361,8 +356,7 @@ struct Runner {
 impl SubqueryRunner for Runner {
     fn run(&self, mut plan: Plan) -> Result<Vec<Block>> {
         self.context.note_uses(|uses| uses.note_columns(&plan));
-        choose_projections(&self.session, &mut plan, &self.context)?;
-        read_late(&mut plan, &self.context.settings);
+        settle_plan(&self.session, &mut plan, &self.context)?;
         let engine = &self.session.server.engine;
         if self.is_here {
             // Each has a context of its own: its end is not that of the next one.

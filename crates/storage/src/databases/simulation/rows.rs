@@ -49,6 +49,7 @@ fn read_numbered(source: &dyn Table, each: &mut dyn FnMut(Block, Column) -> Resu
         limit: None,
         skip_indexes: SkipIndexUse::default(),
         row_numbers: RowNumbers::WithinPart,
+        subcolumns: None,
     })?;
     read(&*scan, &mut |block| {
         let (mut columns, mut fields) = (block.columns().to_vec(), block.schema().fields.clone());
@@ -218,6 +219,7 @@ pub(super) fn pieces(table: &dyn Table) -> Pieces {
         limit: None,
         skip_indexes: SkipIndexUse::default(),
         row_numbers: RowNumbers::None,
+        subcolumns: None,
     };
     let mut rows: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
     let scanned = table.scan(&request).and_then(|scan| {

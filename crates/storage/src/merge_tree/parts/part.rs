@@ -1,6 +1,7 @@
 //! A part: one Parquet file of sorted rows, what is known of it, and its chunks' places in the column cache.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -10,6 +11,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt8Type;
 use arrow_buffer::Buffer;
+use parking_lot::Mutex;
 use squall_types::{Error, ErrorCode, Result, Rows};
 
 use super::chunk_bytes::PartContents;
@@ -38,6 +40,18 @@ pub(crate) struct PartFile {
     pub(crate) bytes: u64,
 }
 
+/// The chunk of a path of a column.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(in crate::merge_tree) struct SubcolumnChunk {
+    pub(in crate::merge_tree) row_group: usize,
+    /// The stored column.
+    pub(in crate::merge_tree) column: usize,
+    pub(in crate::merge_tree) path: Arc<str>,
+}
+
+/// Places for chunks of subcolumns that a part keeps though nothing is in them.
+const SUBCOLUMN_SLOTS_MAX: usize = 4096;
+
 /// A part. The last one who lets go of an obsolete part removes its file.
 pub(crate) struct Part {
     pub(crate) file: PartFile,
@@ -49,6 +63,8 @@ pub(crate) struct Part {
     pub(super) directory: Arc<TableDirectory>,
     /// Row group by row group.
     slots: Box<[Arc<ChunkSlot>]>,
+    /// Those of subcolumns that a scan wanted.
+    subcolumn_slots: Mutex<HashMap<SubcolumnChunk, Arc<ChunkSlot>>>,
     /// What is known of the rows of each chunk that was in the cache, in the order of `slots`.
     zone_maps: Box<[OnceLock<Option<ZoneMap>>]>,
     /// Pages of skip indexes, index by index.
@@ -130,6 +146,7 @@ impl Part {
             cache,
             directory,
             slots,
+            subcolumn_slots: Mutex::default(),
             zone_maps,
             index_slots,
             contents: OnceLock::new(),
@@ -291,6 +308,23 @@ impl Part {
         rows
     }
 
+    /// The place in the cache of the chunk of a subcolumn.
+    pub(in crate::merge_tree) fn subcolumn_slot(&self, chunk: &SubcolumnChunk) -> Arc<ChunkSlot> {
+        let mut slots = self.subcolumn_slots.lock();
+        if let Some(slot) = slots.get(chunk) {
+            return slot.clone();
+        }
+        if slots.len() >= SUBCOLUMN_SLOTS_MAX {
+            slots.retain(|_, slot| slot.is_decoded() || Arc::strong_count(slot) > 1);
+        }
+        slots.entry(chunk.clone()).or_insert_with(|| self.cache.slot()).clone()
+    }
+
+    /// Puts the chunk of a subcolumn into the cache.
+    pub(in crate::merge_tree) fn remember_subcolumn(&self, chunk: &SubcolumnChunk, rows: &Rows, origin: ChunkOrigin) {
+        self.cache.put(&self.subcolumn_slot(chunk), rows, rows.memory_bytes(), origin);
+    }
+
     /// A page of a skip index, where it is in memory.
     pub(in crate::merge_tree) fn index_page(&self, wanted: Wanted) -> Option<Buffer> {
         let slot = self.index_slots.get(wanted.index)?.get(wanted.page)?;
@@ -320,7 +354,8 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        self.cache.forget(self.slots.iter().chain(self.index_slots.iter().flatten()));
+        let subcolumns = self.subcolumn_slots.get_mut().values();
+        self.cache.forget(self.slots.iter().chain(subcolumns).chain(self.index_slots.iter().flatten()));
     }
 }
 

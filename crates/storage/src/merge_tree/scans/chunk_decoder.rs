@@ -80,14 +80,14 @@ impl DecodeChunk for ChunkDecoder {
 }
 
 /// Arrays of a type, one after the other.
-trait Growing: Send {
+pub(in crate::merge_tree) trait Growing: Send {
     fn append(&mut self, array: &ArrayRef) -> Result<()>;
     /// All rows; `ratio_of_defaults` of them are better held sparse.
     fn finish(self: Box<Self>, ratio_of_defaults: f64) -> Result<Rows>;
 }
 
 /// Room for `rows` rows like those of the first array.
-fn growing(first: &ArrayRef, rows: usize) -> Result<Box<dyn Growing>> {
+pub(in crate::merge_tree) fn growing(first: &ArrayRef, rows: usize) -> Result<Box<dyn Growing>> {
     let bytes_of = |width: usize| rows.saturating_mul(width);
     Ok(match_primitive!(first.data_type(), T => {
         reserve(bytes_of(size_of::<<T as ArrowPrimitiveType>::Native>()))?;

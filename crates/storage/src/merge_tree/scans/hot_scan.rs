@@ -49,32 +49,35 @@ impl HotScan {
         columns: &[usize],
         request: &ScanRequest,
     ) -> Result<Self, Vec<Segment>> {
-        let mut hot: Vec<HotSegment> = Vec::with_capacity(segments.len());
-        let mut misses = 0;
-        let mut chunks = 0;
-        for (at, segment) in segments.iter().enumerate() {
-            let before = at.checked_sub(1).and_then(|at| Some((segments.get(at)?, hot.get(at)?)));
-            let rows: Arc<[Rows]> = match before {
-                Some((before, hot))
-                    if Arc::ptr_eq(&before.part, &segment.part) && before.row_group == segment.row_group =>
-                {
-                    hot.chunks.clone()
-                }
-                _ => {
-                    chunks += columns.len();
-                    let find = |column: &usize| segment.part.slot(segment.row_group, *column)?.get();
-                    let found: Vec<Rows> = columns.iter().filter_map(find).collect();
-                    misses += columns.len() - found.len();
-                    found.into()
-                }
-            };
-            let first = request.row_numbers.first(&segment.part, segment.row_group);
-            hot.push(HotSegment { chunks: rows, offset: segment.offset, rows: segment.rows, first });
+        let (mut misses, mut chunks) = (0, 0);
+        let mut found: Vec<Arc<[Rows]>> = Vec::with_capacity(segments.len());
+        for group in segments.chunk_by(Segment::is_of_group_of) {
+            let Some(first) = group.first() else { continue };
+            let find = |column: &usize| first.part.slot(first.row_group, *column)?.get();
+            let rows: Arc<[Rows]> = columns.iter().filter_map(find).collect();
+            chunks += columns.len();
+            misses += columns.len() - rows.len();
+            found.extend(std::iter::repeat_n(rows, group.len()));
         }
         cache.count((chunks - misses) as u64, misses as u64);
         if misses > 0 {
             return Err(segments);
         }
+        Ok(Self::over(segments, request, found))
+    }
+
+    /// The scan of chunks in memory, which are given for each segment.
+    pub(in crate::merge_tree) fn over(
+        segments: Vec<Segment>,
+        request: &ScanRequest,
+        chunks: impl IntoIterator<Item = Arc<[Rows]>>,
+    ) -> Self {
+        let segment = |(segment, chunks): (&Segment, Arc<[Rows]>)| {
+            let first = request.row_numbers.first(&segment.part, segment.row_group);
+            HotSegment { chunks, offset: segment.offset, rows: segment.rows, first }
+        };
+        let hot: Vec<HotSegment> = segments.iter().zip(chunks).map(segment).collect();
+        debug_assert_eq!(hot.len(), segments.len());
         let mut starts = Vec::with_capacity(hot.len());
         let mut rows = 0;
         for segment in &hot {
@@ -84,14 +87,14 @@ impl HotScan {
         let selection = selection(&segments);
         let mut parts: Vec<Arc<Part>> = segments.into_iter().map(|segment| segment.part).collect();
         parts.dedup_by(|left, right| Arc::ptr_eq(left, right));
-        Ok(Self {
+        Self {
             schema: request.schema.clone(),
             segments: hot,
             starts,
             claims: RowClaims::new(request.limited(rows)),
             selection,
             _parts: parts,
-        })
+        }
     }
 }
 

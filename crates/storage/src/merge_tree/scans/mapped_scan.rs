@@ -15,6 +15,7 @@ use super::pruning::{Segment, selection};
 use crate::column_mapping::{ColumnMapping, Source};
 use crate::merge_tree::MergeTree;
 use crate::merge_tree::parts::part_schema::PartSchema;
+use crate::merge_tree::subcolumns::{ComputedSubcolumns, HotSubcolumns};
 use crate::table::{Claim, Morsel, ScanRequest, ScanSelection, TableScan};
 
 /// Bits of a morsel's first row that count rows of a run; those above are the run.
@@ -51,7 +52,23 @@ pub(in crate::merge_tree) fn scan(
     columns: &[usize],
     request: &ScanRequest,
 ) -> Result<Arc<dyn TableScan>> {
-    if segments.iter().all(|segment| segment.part.schema.is_like(&live.schema)) {
+    let is_mapped = !segments.iter().all(|segment| segment.part.schema.is_like(&live.schema));
+    if let Some(wanted) = &request.subcolumns {
+        let segments = match is_mapped {
+            true => segments,
+            false => {
+                let stored = live.identity.stored_columns(columns)?;
+                match HotSubcolumns::start(segments, &stored, request, wanted) {
+                    Ok(scan) => return Ok(scan),
+                    Err(segments) => segments,
+                }
+            }
+        };
+        let request = ScanRequest { subcolumns: None, ..request.clone() };
+        let scan = scan(live, segments, columns, &request)?;
+        return Ok(Arc::new(ComputedSubcolumns { scan, wanted: wanted.clone() }));
+    }
+    if !is_mapped {
         let stored = live.identity.stored_columns(columns)?;
         return Ok(plain_scan(live, segments, &stored, request, true));
     }

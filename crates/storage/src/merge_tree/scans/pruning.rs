@@ -30,13 +30,19 @@ pub(in crate::merge_tree) struct Segment {
     pub(in crate::merge_tree) rows: usize,
 }
 
+impl Segment {
+    /// Whether it is of the same row group.
+    pub(in crate::merge_tree) fn is_of_group_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.part, &other.part) && self.row_group == other.row_group
+    }
+}
+
 /// The segments of each row group, in their order.
 pub(super) fn by_row_group(segments: Vec<Segment>) -> Vec<Vec<Segment>> {
     let mut groups: Vec<Vec<Segment>> = Vec::new();
     for segment in segments {
-        let is_next = |last: &Segment| Arc::ptr_eq(&last.part, &segment.part) && last.row_group == segment.row_group;
         match groups.last_mut() {
-            Some(group) if group.last().is_some_and(is_next) => group.push(segment),
+            Some(group) if group.last().is_some_and(|last| last.is_of_group_of(&segment)) => group.push(segment),
             _ => groups.push(vec![segment]),
         }
     }

@@ -148,6 +148,7 @@ fn request_of(scan: &Scan, settings: &Settings) -> ScanRequest {
         limit: scan.limit,
         skip_indexes: SkipIndexUse::new(settings),
         row_numbers: RowNumbers::None,
+        subcolumns: None,
     }
 }
 

@@ -1,0 +1,17 @@
+CREATE TABLE measures (id UInt64, k UInt32, small Nullable(UInt8), word LowCardinality(String), name LowCardinality(Nullable(String)), x Float64, v Int64, d Decimal(10, 2), day Date) ENGINE = MergeTree ORDER BY id;
+INSERT INTO measures SELECT number, cityHash64(number) % 1000, if(number % 11 = 0, NULL, number % 7), ['a', 'b', 'c'][number % 3 + 1], if(number % 5 = 0, NULL, toString(number % 4)), number / 8, number % 1000 - 500, (number % 777) / 100, toDate('2026-01-01') + number % 30 FROM numbers(150000);
+SELECT sum(s), max(s), count() FROM (SELECT id, sum(v) OVER (PARTITION BY k) AS s FROM measures);
+SELECT id, k, sum(v) OVER (PARTITION BY k) AS s, count() OVER (PARTITION BY k) AS c, avg(x) OVER (PARTITION BY k) AS a FROM measures ORDER BY id LIMIT 5;
+SELECT small, any(s), count(), min(c) FROM (SELECT small, sum(v) OVER (PARTITION BY small) AS s, count() OVER (PARTITION BY small) AS c FROM measures) GROUP BY small, s ORDER BY small, s;
+SELECT word, name, any(s), count() FROM (SELECT word, name, max(d) OVER (PARTITION BY word, name) AS s FROM measures) GROUP BY word, name, s ORDER BY word, name, s;
+SELECT count() FROM (SELECT v - avg(v) OVER (PARTITION BY day, small) AS difference FROM measures) WHERE difference > 0;
+SELECT id, v FROM (SELECT id, k, v, max(v) OVER (PARTITION BY k) AS most FROM measures WHERE id % 3 = 0) WHERE v = most AND k = 17 ORDER BY id LIMIT 3;
+SELECT k, uniqExact(s), sum(t) FROM (SELECT k, sum(v) OVER (PARTITION BY k % 10) AS s, count() OVER (PARTITION BY k % 10 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS t FROM measures) GROUP BY k ORDER BY k LIMIT 3;
+SELECT sum(s) FROM (SELECT countIf(v > 0) OVER (PARTITION BY toStartOfMonth(day), word) AS s FROM measures);
+SELECT sum(s), sum(r) FROM (SELECT sum(v) OVER (PARTITION BY k) AS s, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM measures);
+SELECT sum(length(s)), count() FROM (SELECT max(word) OVER (PARTITION BY k) AS s FROM measures);
+SELECT sum(s) FROM (SELECT sum(v) OVER () AS s FROM measures);
+SELECT sum(s) FROM (SELECT sum(v) OVER (PARTITION BY x) AS s FROM measures);
+SELECT uniqExact(s), sum(s) FROM (SELECT sum(v) OVER (PARTITION BY id) AS s FROM measures);
+SELECT sum(s) FROM (SELECT sum(v) OVER (PARTITION BY l.k) AS s FROM measures AS l INNER JOIN measures AS r ON l.id = r.id);
+SELECT count(), sum(s) FROM (SELECT DISTINCT k, sum(v) OVER (PARTITION BY k) AS s FROM measures WHERE small = 3);
