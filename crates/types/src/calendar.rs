@@ -84,7 +84,15 @@ struct Zone {
     starts: Vec<i64>,
     /// Seconds that local time is ahead of UTC, one for each start.
     offsets: Vec<i32>,
+    /// The positions among `starts` of the beginnings of spans of [`SPAN_SECONDS`], from [`FIRST_SPAN`] on.
+    firsts: Vec<u16>,
 }
+
+/// Clocks change at most a few times within so many seconds, seven weeks.
+const SPAN_SECONDS: i64 = 1 << 22;
+/// Of all moments that `DateTime` has, and as many before.
+const FIRST_SPAN: i64 = -(1 << 10);
+const LAST_SPAN: i64 = 1 << 10;
 
 impl PartialEq for TimeZone {
     fn eq(&self, other: &Self) -> bool {
@@ -97,7 +105,7 @@ impl Eq for TimeZone {}
 impl TimeZone {
     /// UTC.
     pub fn utc() -> Self {
-        Self(Arc::new(Zone { name: "UTC".into(), starts: vec![i64::MIN], offsets: vec![0] }))
+        Self(Arc::new(Zone::new("UTC", vec![i64::MIN], vec![0])))
     }
 
     /// A zone of the tz database by name. Read once per process and zone.
@@ -162,7 +170,7 @@ impl Zone {
         };
         let mut before = i64::from(days_from_civil(1850, 1, 1)) * DAY_SECONDS;
         let end = i64::from(days_from_civil(2150, 1, 1)) * DAY_SECONDS;
-        let mut zone = Self { name: name.into(), starts: vec![i64::MIN], offsets: vec![offset_at(before)] };
+        let (mut starts, mut offsets) = (vec![i64::MIN], vec![offset_at(before)]);
         while before < end {
             let after = before + STEP_SECONDS;
             let mut offset = offset_at(before);
@@ -174,17 +182,30 @@ impl Zone {
                     if offset_at(middle) == offset { low = middle } else { high = middle }
                 }
                 offset = offset_at(high);
-                zone.starts.push(high);
-                zone.offsets.push(offset);
+                starts.push(high);
+                offsets.push(offset);
                 before = high;
             }
             before = after;
         }
-        zone
+        Self::new(name, starts, offsets)
     }
 
+    fn new(name: &str, starts: Vec<i64>, offsets: Vec<i32>) -> Self {
+        let position = |span: i64| starts.partition_point(|start| *start <= span * SPAN_SECONDS).saturating_sub(1);
+        let firsts = (FIRST_SPAN..LAST_SPAN).map(|span| position(span) as u16).collect();
+        Self { name: name.into(), starts, offsets, firsts }
+    }
+
+    /// Where the last start is that is not behind a moment.
     fn position(&self, utc: i64) -> usize {
-        self.starts.partition_point(|start| *start <= utc).saturating_sub(1)
+        let span = usize::try_from(utc.div_euclid(SPAN_SECONDS) - FIRST_SPAN);
+        let Some(first) = span.ok().and_then(|span| self.firsts.get(span)) else {
+            return self.starts.partition_point(|start| *start <= utc).saturating_sub(1);
+        };
+        let first = usize::from(*first);
+        let later = self.starts.get(first + 1..).unwrap_or_default();
+        first + later.iter().take_while(|start| **start <= utc).count()
     }
 }
 
@@ -231,7 +252,6 @@ impl ZoneCursor {
         &self.zone
     }
 
-    #[cold]
     fn seek(&mut self, utc: i64) {
         let zone = &*self.zone.0;
         let at = zone.position(utc);
@@ -254,6 +274,20 @@ mod tests {
             let (year, month, day) = civil_from_days(days);
             assert_eq!(days_from_civil(year, month, day), days);
             assert!((1..=12).contains(&month) && day >= 1 && day <= days_of_month(year, month));
+        }
+    }
+
+    #[test]
+    fn spans_find_what_a_search_finds() {
+        for name in ["UTC", "Europe/Berlin", "America/New_York", "Africa/Casablanca", "Asia/Kathmandu"] {
+            let zone = TimeZone::named(name).unwrap();
+            let zone = &*zone.0;
+            let around = zone.starts.iter().flat_map(|start| [start.saturating_sub(1), *start, start.saturating_add(1)]);
+            let spread = (-5_000_i64..5_000).map(|number| number * 1_234_567);
+            for utc in around.chain(spread).chain([i64::MIN, i64::MAX, SPAN_SECONDS * LAST_SPAN]) {
+                let expected = zone.starts.partition_point(|start| *start <= utc).saturating_sub(1);
+                assert_eq!(zone.position(utc), expected, "{name} {utc}");
+            }
         }
     }
 

@@ -21,9 +21,23 @@ const ROWS_MIN: f64 = 65_536.0;
 const ROWS_PER_PARTITION_MIN: f64 = 4.0;
 
 pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
-    plan.try_for_each_input(|input| apply(input, functions))?;
+    rewrite(plan, functions, false)
+}
+
+/// `order_matters`: whether a window above takes its rows in the order of this step, and has no sort of its own.
+fn rewrite(plan: &mut Plan, functions: &FunctionContext, order_matters: bool) -> Result<()> {
+    let below = match plan {
+        Plan::Window(_) => true,
+        Plan::Filter { .. }
+        | Plan::Project { .. }
+        | Plan::ArrayJoin { .. }
+        | Plan::Limit { .. }
+        | Plan::LimitBy { .. } => order_matters,
+        _ => false,
+    };
+    plan.try_for_each_input(|input| rewrite(input, functions, below))?;
     let Plan::Window(window) = plan else { return Ok(()) };
-    if let Some(joined) = joined(window, functions)? {
+    if !order_matters && let Some(joined) = joined(window, functions)? {
         *plan = joined;
     }
     Ok(())
@@ -35,6 +49,7 @@ fn joined(window: &Window, functions: &FunctionContext) -> Result<Option<Plan>> 
     let is_whole = frame.begin == FrameBound::UnboundedPreceding
         && matches!(frame.end, FrameBound::CurrentRow | FrameBound::UnboundedFollowing)
         && (frame.end == FrameBound::UnboundedFollowing || frame.unit != FrameUnit::Rows);
+    let Plan::Sort { input, limit: None, group_limit: None, .. } = &**input else { return Ok(None) };
     if partition_by.is_empty() || !order_by.is_empty() || !is_whole || !streams(input) {
         return Ok(None);
     }

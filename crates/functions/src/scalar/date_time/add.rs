@@ -60,12 +60,19 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     // Only DateTime64 does not wrap or stop where its range ends.
     let is_wide = matches!(return_type, DataType::DateTime64(..));
     let call = if is_wide { *call } else { call.never_throws() };
+    let stops = matches!(kind, IntervalKind::Month | IntervalKind::Quarter | IntervalKind::Year);
     call.bind(return_type.clone(), move |arguments, rows| {
         let deltas = integers(arguments, 1, rows)?;
         let delta = |row: usize| deltas[row].saturating_mul(sign);
+        if let (Kind::Date, DataType::Date, Some(delta)) = (time.kind, &return_type, constant_delta(arguments)) {
+            let delta = delta.saturating_mul(sign);
+            return time.map::<UInt16Type>(arguments, 0, &DataType::Date, |instant| {
+                let days = shift(kind, instant.day(), delta);
+                if stops { days.max(0) as u16 } else { days as u16 }
+            });
+        }
         if let DataType::Date | DataType::Date32 = return_type {
             let instants = time.instants(arguments, 0, rows)?;
-            let stops = matches!(kind, IntervalKind::Month | IntervalKind::Quarter | IntervalKind::Year);
             let days = instants.iter().enumerate().map(|(row, instant)| shift(kind, instant.day(), delta(row)));
             return Ok(match return_type {
                 // What passes the end of a type's range wraps around, as integers do; months do not go below its beginning.
@@ -81,6 +88,12 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         }
         add_to_times(&time, kind, arguments, rows, &return_type, delta)
     })
+}
+
+/// What is added to every row, where it is the same.
+fn constant_delta(arguments: &[Column]) -> Option<i64> {
+    let delta = arguments.get(1).filter(|delta| delta.is_constant())?;
+    integers(std::slice::from_ref(&delta.slice(0, 1)), 0, 1).ok()?.first().copied()
 }
 
 /// `addDate` and `subDate`: a time plus or minus an interval.

@@ -35,7 +35,24 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         }
         instants.into_iter().map(|instant| Instant { utc: time.zone.to_utc(instant.local), ..instant }).collect()
     };
+    let borders_of = move |instant: Instant, time: &Time| {
+        let utc = if time.has_clock() { instant.utc } else { time.zone.to_utc(instant.local) };
+        number(kind, Instant { utc, ..instant }, i64::from(time.zone.offset_at(0)))
+    };
     call.bind(DataType::Int64, move |arguments, rows| {
+        let one = |time: &Time, at: usize| -> Result<Option<i64>> {
+            let is_constant = arguments.get(at).is_some_and(Column::is_constant) && rows > 1;
+            let whole = is_constant && !ages && unit::digits(kind).is_none();
+            let instants = if whole { time.instants(arguments, at, 1)? } else { Vec::new() };
+            Ok(instants.first().map(|instant| borders_of(*instant, time)))
+        };
+        if let Some(end) = one(&to, 2)? {
+            let difference = |instant| end - borders_of(instant, &from);
+            return from.map::<Int64Type>(arguments, 1, &DataType::Int64, difference);
+        }
+        if let Some(start) = one(&from, 1)? {
+            return to.map::<Int64Type>(arguments, 2, &DataType::Int64, |instant| borders_of(instant, &to) - start);
+        }
         let starts = moments(&from, from.instants(arguments, 1, rows)?);
         let ends = moments(&to, to.instants(arguments, 2, rows)?);
         let difference = |(start, end): (&Instant, &Instant)| {

@@ -134,7 +134,7 @@ impl Builder {
                     _ => integer(element),
                 };
                 let Some(number) = number.filter(|number| (*least..=*most).contains(number)) else { return Ok(false) };
-                scratch.extend_from_slice(number.to_string().as_bytes());
+                scratch.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
                 Ok(reader.read_whole(scratch).is_ok())
             }
             Shape::Float(reader) => {

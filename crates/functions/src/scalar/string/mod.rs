@@ -10,6 +10,7 @@ mod like;
 mod list;
 mod pad;
 mod position;
+mod re2_syntax;
 mod readable;
 mod regexp;
 mod replace;
@@ -22,6 +23,7 @@ mod trim;
 mod url;
 mod utf8;
 
+pub(super) use re2_syntax::translated;
 pub(super) use search::{fold_ascii, fold_characters};
 pub(super) use substring::check_first;
 pub(super) use utf8::{count_characters, offset_of_character};

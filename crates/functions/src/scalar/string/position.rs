@@ -15,7 +15,7 @@ use crate::function::BoundFunction;
 use crate::registry::resolve_scalar;
 use crate::scalar::simple::{Call, Strings, integers, primitive_column};
 
-use super::search::{Mode, first_matches};
+use super::search::{Mode, first_matches, fold_rows};
 use super::utf8::{character_length, offset_of_character};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
@@ -30,10 +30,12 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         let (haystacks, needles) = (Strings::of(arguments, haystack)?, Strings::of(arguments, needle)?);
         if let (Strings::Varying(strings), Strings::Constant(needle)) = (haystacks, needles)
             && arguments.len() == 2
-            && !mode.any_case
+            && (!mode.any_case || !mode.characters)
             && !needle.is_empty()
         {
-            let finder = memmem::Finder::new(needle);
+            let (folded, needle) = (mode.any_case.then(|| fold_rows(strings)).transpose()?, mode.fold(needle));
+            let strings = folded.as_ref().unwrap_or(strings);
+            let finder = memmem::Finder::new(&*needle);
             let find =
                 |data: &[u8], from: usize| finder.find(&data[from..]).map(|at| (from + at, from + at + needle.len()));
             let mut positions = vec![0; rows];

@@ -1,13 +1,13 @@
 //! Regular expressions: `match`, `extract`, `replaceRegexp…`, `splitByRegexp` and their kin. The syntax is RE2's, as the `regex` crate
 //! has it; `.` matches line breaks too, as in ClickHouse.
 
-use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::ListArray;
 use arrow_array::types::{UInt8Type, UInt64Type};
 use arrow_buffer::OffsetBuffer;
-use regex::bytes::{Captures, Match, Regex, RegexBuilder};
+use regex::bytes::{CaptureLocations, Match, Regex, RegexBuilder};
 use squall_types::text::{TextOptions, TextStyle, ValueWriter};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint, grow};
 
@@ -15,7 +15,8 @@ use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, string_column};
 
 use super::list::{ListBuilder, list_column};
-use super::sequence::{Groups, Sequence};
+use super::re2_syntax::translated;
+use super::sequence::{ByteClass, Groups, Sequence};
 use super::split::{keeps_rest, parts_max};
 use super::utf8::characters;
 
@@ -24,9 +25,8 @@ const COMPILED_BYTES_MAX: usize = 8 << 20;
 
 /// Compiles an expression.
 pub(super) fn compile(pattern: &str) -> Result<Regex> {
-    // RE2 takes a group of no flags, which does nothing.
-    let pattern = &*without_empty_flags(pattern);
-    RegexBuilder::new(pattern).dot_matches_new_line(true).size_limit(COMPILED_BYTES_MAX).build().map_err(|error| {
+    let mut builder = RegexBuilder::new(&translated(pattern));
+    builder.dot_matches_new_line(true).size_limit(COMPILED_BYTES_MAX).build().map_err(|error| {
         let reason = error.to_string();
         let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         Error::new(
@@ -34,27 +34,6 @@ pub(super) fn compile(pattern: &str) -> Result<Regex> {
             format!("OptimizedRegularExpression: cannot compile re2: {pattern}, error: {reason}"),
         )
     })
-}
-
-/// The expression without `(?)`, unless a backslash makes its parenthesis a letter.
-fn without_empty_flags(pattern: &str) -> Cow<'_, str> {
-    const EMPTY: &str = "(?)";
-    if !pattern.contains(EMPTY) {
-        return Cow::Borrowed(pattern);
-    }
-    let mut out = String::with_capacity(pattern.len());
-    let mut rest = pattern;
-    while let Some(next) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix(EMPTY) {
-            rest = after;
-            continue;
-        }
-        let length =
-            if next == '\\' { 1 + rest[1..].chars().next().map_or(0, char::len_utf8) } else { next.len_utf8() };
-        out.push_str(&rest[..length]);
-        rest = &rest[length..];
-    }
-    Cow::Owned(out)
 }
 
 fn compile_bytes(pattern: &[u8]) -> Result<Regex> {
@@ -142,10 +121,36 @@ fn group<'a>(string: &'a [u8], groups: &Groups, at: usize) -> &'a [u8] {
     groups.get(at).and_then(|(start, end)| string.get(*start..*end)).unwrap_or_default()
 }
 
-/// The first group of a match, or the whole of it where the expression has no groups.
-fn wanted<'a>(captures: &Captures<'a>) -> &'a [u8] {
-    let group = if captures.len() > 1 { captures.get(1) } else { captures.get(0) };
-    group.map_or(&[], |group| group.as_bytes())
+/// Finds matches of an expression one after the other, and of each the first group, or the whole where the expression has no groups.
+struct FirstGroups<'a> {
+    expression: &'a Regex,
+    class: Option<ByteClass>,
+    /// Where groups are, if there are any.
+    groups: Option<CaptureLocations>,
+}
+
+impl<'a> FirstGroups<'a> {
+    fn new(expression: &'a Regex) -> Self {
+        let has_groups = expression.captures_len() > 1;
+        Self {
+            expression,
+            class: if has_groups { None } else { ByteClass::of(expression.as_str()) },
+            groups: has_groups.then(|| expression.capture_locations()),
+        }
+    }
+
+    /// The first match at a position or behind it, and its group.
+    fn find<'s>(&mut self, string: &'s [u8], at: usize) -> Option<(Range<usize>, &'s [u8])> {
+        let Some(groups) = &mut self.groups else {
+            let found = match self.class.as_ref().filter(|class| class.takes(string)) {
+                Some(class) => class.find(string, at)?,
+                None => self.expression.find_at(string, at)?.range(),
+            };
+            return Some((found.clone(), &string[found]));
+        };
+        let found = self.expression.captures_read_at(groups, string, at)?.range();
+        Some((found, groups.get(1).and_then(|(start, end)| string.get(start..end)).unwrap_or_default()))
+    }
 }
 
 pub(super) fn resolve_extract(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
@@ -154,7 +159,7 @@ pub(super) fn resolve_extract(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
     let sequence = Sequence::of(call.constant_bytes(1)?);
     call.bind(DataType::String, move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
-        let mut groups = Groups::new();
+        let (mut groups, mut first_groups) = (Groups::new(), FirstGroups::new(&expression));
         string_column(rows, strings.bytes(rows) / 2, |out, row| {
             checkpoint(64 + 4 * strings.get(row).len())?;
             let string = strings.get(row);
@@ -164,8 +169,8 @@ pub(super) fn resolve_extract(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
                 }
                 return Ok(());
             }
-            if let Some(captures) = expression.captures(string) {
-                out.extend_from_slice(wanted(&captures));
+            if let Some((_, group)) = first_groups.find(string, 0) {
+                out.extend_from_slice(group);
             }
             Ok(())
         })
@@ -177,14 +182,14 @@ pub(super) fn resolve_extract_all(call: &Call<'_>) -> Result<Arc<dyn BoundFuncti
     let expression = compile_bytes(call.constant_bytes(1)?)?;
     call.bind(DataType::array(DataType::String), move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
+        let mut first_groups = FirstGroups::new(&expression);
         list_column(rows, |list, row| {
             let (string, mut at) = (strings.get(row), 0);
             checkpoint(64 + 4 * string.len())?;
-            while let Some(captures) = expression.captures_at(string, at) {
-                // An empty match ends the search in ClickHouse.
-                let Some(whole) = captures.get(0).filter(|whole| !whole.is_empty()) else { break };
-                list.push(wanted(&captures))?;
-                at = whole.end();
+            // An empty match ends the search in ClickHouse.
+            while let Some((whole, group)) = first_groups.find(string, at).filter(|(whole, _)| !whole.is_empty()) {
+                list.push(group)?;
+                at = whole.end;
             }
             Ok(())
         })
@@ -343,6 +348,7 @@ pub(super) fn resolve_replace(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
     check(call, 3)?;
     let constant = Expressions::constant(call, 1)?;
     let sequence = call.constant(1).and_then(Value::as_bytes).and_then(Sequence::of);
+    let class = constant.as_ref().and_then(|expression| ByteClass::of(expression.as_str()));
     let once = call.name == "replaceRegexpOne";
     call.bind(DataType::String, move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
@@ -350,6 +356,19 @@ pub(super) fn resolve_replace(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
         let mut expressions = Expressions::new(constant.as_ref());
         let mut last: Option<(&[u8], usize, Vec<Piece>)> = None;
         let mut found = Groups::new();
+        if let (Some(class), Strings::Constant(replacement), false) = (&class, &replacements, once)
+            && let [Piece::Text(text)] = &parse_replacement(replacement, 0)?[..]
+            && let Some(expression) = &constant
+        {
+            return string_column(rows, strings.bytes(rows), |out, row| {
+                let string = strings.get(row);
+                checkpoint(64 + 2 * string.len())?;
+                match class.takes(string) {
+                    true => replace_runs(out, string, class, text),
+                    false => replace(out, string, expression, &[Piece::Text(text.clone())], usize::MAX),
+                }
+            });
+        }
         if let (Some(sequence), Some(expression), Strings::Constant(replacement)) =
             (&sequence, &constant, &replacements)
         {
@@ -414,6 +433,23 @@ fn replace_start(
         });
     }
     out.extend_from_slice(string.get(end..).unwrap_or_default());
+    if out.len() > i32::MAX as usize { Err(crate::scalar::simple::too_large()) } else { Ok(()) }
+}
+
+/// Appends a string with all bytes of a class, or runs of them, replaced.
+fn replace_runs(out: &mut Vec<u8>, string: &[u8], class: &ByteClass, text: &[u8]) -> Result<()> {
+    let mut end = 0;
+    while let Some(run) = class.find(string, end) {
+        let bytes = run.start - end + text.len();
+        if out.capacity() - out.len() < bytes {
+            checkpoint(bytes)?;
+            grow(out, bytes.max(out.len() / 2))?;
+        }
+        out.extend_from_slice(&string[end..run.start]);
+        out.extend_from_slice(text);
+        end = run.end;
+    }
+    out.extend_from_slice(&string[end..]);
     if out.len() > i32::MAX as usize { Err(crate::scalar::simple::too_large()) } else { Ok(()) }
 }
 

@@ -2,6 +2,8 @@
 //! in the buffer, and rows are found from where it matches: a row without a match costs nothing but its bytes.
 
 use arrow_array::{Array, BinaryArray};
+use arrow_buffer::OffsetBuffer;
+use squall_types::{Result, reserve};
 
 use super::utf8::count_characters;
 
@@ -38,6 +40,19 @@ pub(super) fn first_matches(
 /// The lower case of ASCII letters.
 pub(in crate::scalar) fn fold_ascii(bytes: &[u8]) -> Vec<u8> {
     bytes.to_ascii_lowercase()
+}
+
+/// Strings with the lower case of ASCII letters.
+///
+/// # Errors
+/// `MEMORY_LIMIT_EXCEEDED`.
+pub(super) fn fold_rows(strings: &BinaryArray) -> Result<BinaryArray> {
+    let offsets = strings.value_offsets();
+    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+    let bytes = &strings.value_data()[first as usize..last as usize];
+    reserve(bytes.len() + 4 * offsets.len())?;
+    let offsets = OffsetBuffer::new(offsets.iter().map(|offset| offset - first).collect());
+    Ok(BinaryArray::try_new(offsets, fold_ascii(bytes).into(), None)?)
 }
 
 /// The lower case of all letters, a character for a character, so that positions stay.

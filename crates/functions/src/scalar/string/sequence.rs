@@ -3,9 +3,12 @@
 //! automaton, no table of states. Over ASCII, where a character is a byte; and over any UTF-8 where classes have either all characters beyond
 //! ASCII or none, and none of those is counted.
 
+use std::ops::Range;
+
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
+use super::re2_syntax::translated;
 use crate::scalar::beginnings::Prefix;
 
 /// More optional parts are left to the automaton: each may be tried both ways.
@@ -99,6 +102,52 @@ impl Bytes {
     }
 }
 
+fn parsed(pattern: &str) -> Option<Hir> {
+    ParserBuilder::new().dot_matches_new_line(true).utf8(false).build().parse(pattern).ok()
+}
+
+/// An expression that is one byte of a class, or a run of as many as there are: `[aeiou]`, `\d+`.
+#[derive(Debug)]
+pub(super) struct ByteClass {
+    members: [bool; 256],
+    is_run: bool,
+    /// Whether texts may have characters beyond ASCII: these are no members.
+    goes_beyond: bool,
+}
+
+impl ByteClass {
+    /// Of an expression in the syntax of the `regex` crate; `None` where it is something else.
+    pub fn of(pattern: &str) -> Option<Self> {
+        let hir = parsed(pattern)?;
+        let (is_run, (class, is_exact)) = match hir.kind() {
+            HirKind::Class(class) => (false, Bytes::of(class)),
+            HirKind::Repetition(Repetition { min: 1, max: None, greedy: true, sub }) => (true, one_byte(sub)?),
+            _ => return None,
+        };
+        let mut members = [false; 256];
+        for (byte, is_member) in members.iter_mut().enumerate().take(128) {
+            *is_member = class.ascii >> byte & 1 == 1;
+        }
+        Some(Self { members, is_run, goes_beyond: is_exact && !class.beyond })
+    }
+
+    /// Whether [`find`](Self::find) takes a text.
+    pub fn takes(&self, text: &[u8]) -> bool {
+        self.goes_beyond || text.is_ascii()
+    }
+
+    /// The first match in a text that begins at a position or behind it.
+    pub fn find(&self, text: &[u8], at: usize) -> Option<Range<usize>> {
+        let is_member = |byte: &u8| self.members[usize::from(*byte)];
+        let start = at + text.get(at..)?.iter().position(is_member)?;
+        let length = match self.is_run {
+            true => text[start..].iter().position(|byte| !is_member(byte)).unwrap_or(text.len() - start),
+            false => 1,
+        };
+        Some(start..start + length)
+    }
+}
+
 /// An expression with a fixed structure.
 #[derive(Debug)]
 pub(super) struct Sequence {
@@ -114,8 +163,7 @@ pub(super) type Groups = Vec<(usize, usize)>;
 impl Sequence {
     /// The steps of an expression; `None` where it has another structure.
     pub fn of(pattern: &[u8]) -> Option<Self> {
-        let pattern = std::str::from_utf8(pattern).ok()?;
-        let hir = ParserBuilder::new().dot_matches_new_line(true).utf8(false).build().parse(pattern).ok()?;
+        let hir = parsed(&translated(std::str::from_utf8(pattern).ok()?))?;
         let parts = match hir.kind() {
             HirKind::Concat(parts) => &parts[..],
             _ => return None,
@@ -308,6 +356,23 @@ mod tests {
             }
         }
         assert!(matches > 20_000 && beyond > 20_000, "{matches} {beyond}");
+    }
+
+    #[test]
+    fn classes_are_found_as_by_the_automaton() {
+        let texts = ["", "aeiou", "x1a22bä3é", "äöü", "a", " a  b ", "ſK1"];
+        for pattern in [r"[aeiou]", r"\d+", r"\s", r"[^a-z]+", r"(?i)k", r"[^\d]", "[ä-ü]+", r"\w+"] {
+            let (class, expression) = (ByteClass::of(&translated(pattern)).expect(pattern), compile(pattern).unwrap());
+            for text in texts.iter().filter(|text| class.takes(text.as_bytes())) {
+                for at in 0..=text.len() {
+                    let expected = expression.find_at(text.as_bytes(), at).map(|found| found.range());
+                    assert_eq!(class.find(text.as_bytes(), at), expected, "{pattern} {text} {at}");
+                }
+            }
+        }
+        for pattern in ["a*", "ab", "[ab]+?", "(a)", "[ab]{2,}", "^[ab]"] {
+            assert!(ByteClass::of(pattern).is_none(), "{pattern}");
+        }
     }
 
     #[test]

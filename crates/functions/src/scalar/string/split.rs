@@ -56,19 +56,20 @@ pub(super) fn resolve_by(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                 bytes.chunks(1).try_for_each(|byte| list.push(byte))?;
                 return if keeps_rest && !rest.is_empty() { list.push(rest) } else { Ok(()) };
             }
-            let mut start = 0;
-            for (count, at) in finder.find_iter(string).enumerate() {
-                if keeps_rest && count + 1 == parts_max {
-                    return list.push(&string[start..]);
-                }
-                if count == parts_max {
-                    return Ok(());
-                }
-                list.push(&string[start..at])?;
-                start = at + finder.needle().len();
+            let single = <[u8; 1]>::try_from(finder.needle()).ok();
+            let next = |from: usize| match single {
+                Some([byte]) => memchr::memchr(byte, &string[from..]),
+                None => finder.find(&string[from..]),
+            };
+            let (mut start, mut count) = (0, 0);
+            while count < parts_max {
+                let at = next(start).filter(|_| !keeps_rest || count + 1 < parts_max);
+                let Some(at) = at else { return list.push(&string[start..]) };
+                list.push(&string[start..start + at])?;
+                start += at + finder.needle().len();
+                count += 1;
             }
-            let count = finder.find_iter(string).take(parts_max).count();
-            if count < parts_max { list.push(&string[start..]) } else { Ok(()) }
+            Ok(())
         })
     })
 }
@@ -121,7 +122,7 @@ pub(super) fn resolve_tokens(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
         let texts = Strings::of(arguments, 0)?;
         list_column(rows, |list, row| match is_pattern {
             true => tokenizer.words_of_pattern(texts.get(row))?.iter().try_for_each(|word| list.push(word)),
-            false => tokenizer.words(texts.get(row))?.into_iter().try_for_each(|word| list.push(word)),
+            false => tokenizer.each_word(texts.get(row), |word| list.push(word)),
         })
     })
 }
@@ -141,6 +142,9 @@ pub(super) fn resolve_ngrams(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
         let strings = Strings::of(arguments, 0)?;
         list_column(rows, |list, row| {
             let mut rest = strings.get(row);
+            if rest.is_ascii() {
+                return rest.windows(length).try_for_each(|gram| list.push(gram));
+            }
             let mut lengths: Vec<usize> = characters(rest).map(<[u8]>::len).collect();
             lengths.truncate((lengths.len() + 1).saturating_sub(length));
             for _ in lengths {

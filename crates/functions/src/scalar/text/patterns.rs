@@ -9,6 +9,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint
 use crate::function::BoundFunction;
 use crate::scalar::array::list_column;
 use crate::scalar::simple::{Call, Strings, argument, integers, primitive_column, string_column, value_column};
+use crate::scalar::string::translated;
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
@@ -31,7 +32,7 @@ fn before_zero(pattern: &[u8]) -> &[u8] {
 
 fn compile(pattern: &[u8], options: impl Fn(&mut RegexBuilder) -> &mut RegexBuilder) -> Result<Regex> {
     let pattern = String::from_utf8_lossy(pattern);
-    let mut builder = RegexBuilder::new(&pattern);
+    let mut builder = RegexBuilder::new(&translated(&pattern));
     let builder = options(builder.dot_matches_new_line(true).size_limit(COMPILED_BYTES_MAX));
     builder.build().map_err(|error| not_compiled(&pattern, &error))
 }
@@ -89,7 +90,7 @@ pub(super) fn compile_many(patterns: &Value) -> Result<(RegexSet, Vec<Regex>)> {
     let patterns =
         patterns.iter().filter_map(Value::as_bytes).map(|pattern| String::from_utf8_lossy(before_zero(pattern)).into());
     let patterns: Vec<String> = patterns.collect();
-    let mut builder = RegexSetBuilder::new(&patterns);
+    let mut builder = RegexSetBuilder::new(patterns.iter().map(|pattern| translated(pattern)));
     let set = builder.dot_matches_new_line(true).size_limit(COMPILED_BYTES_MAX).build().map_err(|error| {
         Error::new(
             ErrorCode::BAD_ARGUMENTS,

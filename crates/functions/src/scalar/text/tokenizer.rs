@@ -119,6 +119,21 @@ impl Tokenizer {
         }))
     }
 
+    /// Calls `found` with each word of a text, in their order.
+    ///
+    /// # Errors
+    /// Those of `found` and of a checkpoint.
+    pub fn each_word<'a>(&self, text: &'a [u8], mut found: impl FnMut(&'a [u8]) -> Result<()>) -> Result<()> {
+        match self {
+            Self::SplitByNonAlpha => {
+                squall_types::checkpoint(8 * text.len())?;
+                let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+                text.split(|byte| !is_of_word(byte)).filter(|word| !word.is_empty()).try_for_each(found)
+            }
+            other => other.words(text)?.into_iter().try_for_each(&mut found),
+        }
+    }
+
     /// The words of a text, in their order.
     ///
     /// # Errors
@@ -129,8 +144,12 @@ impl Tokenizer {
             Self::Array if text.is_empty() => Vec::new(),
             Self::Array => vec![text],
             Self::SplitByNonAlpha => {
-                let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
-                text.split(|byte| !is_of_word(byte)).filter(|word| !word.is_empty()).collect()
+                let mut words = Vec::new();
+                self.each_word(text, |word| {
+                    words.push(word);
+                    Ok(())
+                })?;
+                words
             }
             Self::Ngrams(size) => {
                 let starts: Vec<usize> =

@@ -295,7 +295,7 @@ impl Part {
             let bytes = match &rows {
                 Rows::Whole(array) => {
                     // Row groups of a part that was just written are slices of the same buffers.
-                    let is_slice = array.len() < self.rows as usize && array.offset() > 0;
+                    let is_slice = array.len() < self.rows as usize;
                     match array.to_data().get_slice_memory_size() {
                         Ok(bytes) if is_slice => bytes,
                         _ => array.get_array_memory_size(),
