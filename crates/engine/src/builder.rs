@@ -464,7 +464,15 @@ impl Builder {
                     filters.insert(0, filter);
                     below = input;
                 }
-                let chains = self.lower(below, wants_few)?;
+                let chains = match below {
+                    // Items are not repeated for columns that neither the condition nor anything after it reads.
+                    Plan::ArrayJoin { .. } if filters.is_empty() => {
+                        let of_condition = columns_of([predicate], needed.len());
+                        let below_needed = needed.iter().zip(of_condition).map(|(after, here)| *after || here);
+                        self.lower_for(below, below_needed.collect(), wants_few)?
+                    }
+                    _ => self.lower(below, wants_few)?,
+                };
                 match filters.is_empty() {
                     true => add(chains, &self.filter(predicate, needed)),
                     false => self.runtime_filters(&filters, chains, needed),

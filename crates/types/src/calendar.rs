@@ -1,7 +1,7 @@
 //! Days and seconds to calendar fields and back, and time zones with their offsets. Knows no text and no columns.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use chrono::{DateTime, Offset, TimeZone as _};
 
@@ -105,7 +105,9 @@ impl Eq for TimeZone {}
 impl TimeZone {
     /// UTC.
     pub fn utc() -> Self {
-        Self(Arc::new(Zone::new("UTC", vec![i64::MIN], vec![0])))
+        static UTC: LazyLock<TimeZone> =
+            LazyLock::new(|| TimeZone(Arc::new(Zone::new("UTC", vec![i64::MIN], vec![0]))));
+        UTC.clone()
     }
 
     /// A zone of the tz database by name. Read once per process and zone.
@@ -282,7 +284,8 @@ mod tests {
         for name in ["UTC", "Europe/Berlin", "America/New_York", "Africa/Casablanca", "Asia/Kathmandu"] {
             let zone = TimeZone::named(name).unwrap();
             let zone = &*zone.0;
-            let around = zone.starts.iter().flat_map(|start| [start.saturating_sub(1), *start, start.saturating_add(1)]);
+            let around =
+                zone.starts.iter().flat_map(|start| [start.saturating_sub(1), *start, start.saturating_add(1)]);
             let spread = (-5_000_i64..5_000).map(|number| number * 1_234_567);
             for utc in around.chain(spread).chain([i64::MIN, i64::MAX, SPAN_SECONDS * LAST_SPAN]) {
                 let expected = zone.starts.partition_point(|start| *start <= utc).saturating_sub(1);

@@ -99,7 +99,11 @@ impl ArrayJoin {
             for (at, (list, items)) in lists.iter().zip(&rows.items).enumerate() {
                 let data_type = self.schema.fields[block.columns().len() + at].1.clone();
                 let values = Column::new(data_type, list.values().clone());
-                output.push(take_or_default(&values, &UInt32Array::from(items[piece.clone()].to_vec()))?);
+                let items = &items[piece.clone()];
+                output.push(match run(items) {
+                    Some(start) => values.slice(start, items.len()),
+                    None => take_or_default(&values, &UInt32Array::from(items.to_vec()))?,
+                });
             }
             Ok(Block::new(self.schema.clone(), output, piece.len()))
         };
@@ -159,6 +163,13 @@ fn as_list(column: &Column) -> Result<&ListArray> {
         DataType::Array(_) | DataType::Map(..) => Ok(column.array().as_list::<i32>()),
         other => Err(Error::new(ErrorCode::TYPE_MISMATCH, format!("ARRAY JOIN requires array argument, not {other}"))),
     }
+}
+
+/// Where positions begin that follow each other without a gap, as those of whole arrays do.
+fn run(positions: &[Option<u32>]) -> Option<usize> {
+    let first = (*positions.first()?)?;
+    let follow = (first..).zip(positions).all(|(expected, position)| *position == Some(expected));
+    follow.then_some(first as usize)
 }
 
 /// The values at positions, the type's default where there is no position.

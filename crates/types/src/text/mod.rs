@@ -33,8 +33,8 @@ pub use number::{
 };
 pub use read::{ValueReader, json_value_length};
 pub use time::{SECONDS_MAX, append_time, read_time};
-pub use write::ValueWriter;
 pub(crate) use write::append_uuid;
+pub use write::{ValueWriter, append_ipv4};
 
 use std::sync::Arc;
 

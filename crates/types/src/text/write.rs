@@ -7,7 +7,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, UInt32Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use super::date_time::{MomentText, append_date, append_date_time, append_date_time64};
@@ -420,7 +420,7 @@ impl Node {
             Values::FixedString(strings, true) => out.extend_from_slice(without_padding(strings.value(row))),
             Values::Span(values, unit) => append_span(out, values[row], *unit),
             Values::Uuid(values) => append_uuid(out, values.value(row)),
-            Values::Ipv4(values) => append_display(out, Ipv4Addr::from_bits(values[row])),
+            Values::Ipv4(values) => append_ipv4(out, values[row]),
             Values::Ipv6(values) => {
                 let octets: [u8; 16] = values.value(row).try_into().unwrap_or_default();
                 append_display(out, Ipv6Addr::from(octets));
@@ -817,6 +817,17 @@ fn append_display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
     use std::io::Write;
     // Writing to a vector does not fail.
     let _ = write!(out, "{value}");
+}
+
+/// Appends the address that the bits of an `IPv4` are.
+pub fn append_ipv4(out: &mut Vec<u8>, bits: u32) {
+    let mut digits = itoa::Buffer::new();
+    for (at, octet) in bits.to_be_bytes().into_iter().enumerate() {
+        if at > 0 {
+            out.push(b'.');
+        }
+        out.extend_from_slice(digits.format(octet).as_bytes());
+    }
 }
 
 /// Appends the 16 bytes of a `UUID` in hexadecimal with its dashes.

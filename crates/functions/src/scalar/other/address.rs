@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::types::{UInt8Type, UInt32Type, UInt64Type};
 use arrow_array::{FixedSizeBinaryArray, UInt32Array};
 use arrow_buffer::NullBuffer;
+use squall_types::text::append_ipv4;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::function::BoundFunction;
@@ -27,10 +28,12 @@ pub(super) fn resolve_v4_text(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
     call.bind(DataType::String, move |arguments, rows| {
         let numbers = integers(arguments, 0, rows)?;
         string_column(rows, rows * 13, |out, row| {
-            let address = Ipv4Addr::from(numbers[row] as u32);
-            let [a, b, c, _] = address.octets();
-            let text = if class_c { format!("{a}.{b}.{c}.xxx") } else { address.to_string() };
-            out.extend_from_slice(text.as_bytes());
+            append_ipv4(out, numbers[row] as u32);
+            if class_c {
+                let last = out.iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot + 1);
+                out.truncate(last);
+                out.extend_from_slice(b"xxx");
+            }
             Ok(())
         })
     })

@@ -143,10 +143,10 @@ fn bits(column: &Column) -> Result<Vec<u64>> {
     })
 }
 
+#[inline]
 fn append_hex(out: &mut Vec<u8>, byte: u8) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    out.push(DIGITS[usize::from(byte >> 4)]);
-    out.push(DIGITS[usize::from(byte & 15)]);
+    out.extend_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
 }
 
 fn append_bin(out: &mut Vec<u8>, byte: u8) {

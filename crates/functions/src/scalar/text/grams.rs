@@ -1,9 +1,9 @@
 //! `ngramDistance` and `ngramSearch`: how many runs of four bytes, or of three characters, two strings share.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::types::Float32Type;
+use hashbrown::HashMap;
 use squall_types::{Column, DataType, Result, checkpoint};
 
 use crate::function::BoundFunction;
