@@ -105,6 +105,7 @@ fn escape<'a>(out: &mut String, text: &'a str) -> &'a str {
         'b' => out.push_str(r"(?-u:\b)"),
         'B' => out.push_str(r"(?-u:\B)"),
         'C' => out.push_str("(?s-u:.)"),
+        'p' | 'P' => return property(out, name, after),
         _ => match letters(name) {
             Some(letters) => {
                 out.push_str(if name.is_ascii_uppercase() { "[^" } else { "[" });
@@ -146,10 +147,19 @@ fn class<'a>(out: &mut String, text: &'a str) -> &'a str {
         };
         put(out, low);
         rest = after;
-        if let Some((high, after)) = rest.strip_prefix('-').filter(|high| !high.starts_with(']')).and_then(one) {
+        if let Some(high) = rest.strip_prefix('-').filter(|high| !high.is_empty() && !high.starts_with(']')) {
             out.push('-');
-            put(out, high);
-            rest = after;
+            match one(high) {
+                Some((high, after)) => {
+                    put(out, high);
+                    rest = after;
+                }
+                // No range ends with a class: the crate says so of this escape.
+                None => {
+                    out.push_str(r"\d");
+                    rest = high;
+                }
+            }
         }
     }
     rest
@@ -161,6 +171,17 @@ fn one(text: &str) -> Option<(char, &str)> {
         Some(escaped) => character(escaped),
         None => text.chars().next().map(|character| (character, &text[character.len_utf8()..])),
     }
+}
+
+/// Appends a class by a property, as `\pL` and `\p{Greek}`, of which `p` was read; what follows it.
+fn property<'a>(out: &mut String, name: char, after: &'a str) -> &'a str {
+    let length = match after.strip_prefix('{').and_then(|braced| braced.find('}')) {
+        Some(end) => end + 2,
+        None => after.chars().next().map_or(0, char::len_utf8),
+    };
+    out.extend(['\\', name]);
+    out.push_str(&after[..length]);
+    &after[length..]
 }
 
 /// Translates a class between brackets, as `\d`; what follows it.
@@ -178,15 +199,7 @@ fn several<'a>(out: &mut String, text: &'a str) -> &'a str {
             out.push(']');
         }
         Some(letters) => out.push_str(letters),
-        None if matches!(name, 'p' | 'P') => {
-            out.extend(['\\', name]);
-            let length = match after.strip_prefix('{').and_then(|braced| braced.find('}')) {
-                Some(end) => end + 2,
-                None => after.chars().next().map_or(0, char::len_utf8),
-            };
-            out.push_str(&after[..length]);
-            return &after[length..];
-        }
+        None if matches!(name, 'p' | 'P') => return property(out, name, after),
         None => out.extend(['\\', name]),
     }
     after
