@@ -17,7 +17,7 @@ import time
 import chdb.session
 import duckdb
 
-from measured_server import MeasuredServer
+from measured_server import MeasuredServer, best
 
 THREADS = 2
 SETTINGS = {"max_threads": THREADS, "allow_suspicious_types_in_group_by": 1, "use_query_condition_cache": 0}
@@ -78,16 +78,6 @@ def written(sql, path):
         return sql
     end = sql.index("}", begin)
     return sql[:begin] + path(sql[begin + 1 : end]) + written(sql[end + 1 :], path)
-
-
-def best(engine, sql, runs):
-    """Milliseconds of the fastest run."""
-    times = []
-    for _ in range(runs):
-        began = time.perf_counter()
-        engine(sql)
-        times.append(time.perf_counter() - began)
-    return min(times) * 1000
 
 
 def main():

@@ -10,12 +10,11 @@ The interpreter needs PyPI's `chdb` and `duckdb`. Ten million rows take a few mi
 
 import sys
 import tempfile
-import time
 
 import chdb.session
 import duckdb
 
-from measured_server import MeasuredServer
+from measured_server import MeasuredServer, best
 
 THREADS = 2
 # Numbers that look random, in arithmetic that both have.
@@ -39,16 +38,6 @@ QUERIES = {
         "SELECT few, x FROM (SELECT few, x, row_number() OVER (PARTITION BY few ORDER BY x DESC) AS r FROM t) AS w WHERE r <= 5"
     ),
 }
-
-
-def best(engine, sql, runs):
-    """Milliseconds of the fastest run."""
-    times = []
-    for _ in range(runs):
-        began = time.perf_counter()
-        engine(sql)
-        times.append(time.perf_counter() - began)
-    return min(times) * 1000
 
 
 def main():

@@ -170,6 +170,26 @@ pub struct Join {
     pub runtime_filter: Option<u64>,
 }
 
+impl Join {
+    /// All pairs of rows with equal keys, with the columns of both inputs.
+    pub fn inner(left: Plan, right: Plan, keys: Vec<JoinKey>) -> Self {
+        let fields = left.schema().fields.iter().chain(&right.schema().fields).cloned().collect();
+        Self {
+            left_columns: (0..left.schema().len()).collect(),
+            right_columns: (0..right.schema().len()).collect(),
+            left: Box::new(left),
+            right: Box::new(right),
+            kind: JoinKind::Inner,
+            strictness: JoinStrictness::All,
+            keys,
+            condition: None,
+            nearest: None,
+            runtime_filter: None,
+            schema: Arc::new(Schema { fields }),
+        }
+    }
+}
+
 /// An equality of a join. Both sides have one type but for Nullable.
 #[derive(Clone, Debug)]
 pub struct JoinKey {

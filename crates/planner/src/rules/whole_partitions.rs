@@ -10,10 +10,7 @@ use squall_types::{Result, Schema, default_value};
 use super::{call, cardinality};
 use crate::analyzer::cast;
 use crate::expression::Expression;
-use crate::plan::{
-    Aggregate, AggregateCall, FrameBound, FrameUnit, Join, JoinKey, JoinKind, JoinStrictness, Plan, Window,
-    WindowCallFunction,
-};
+use crate::plan::{Aggregate, AggregateCall, FrameBound, FrameUnit, Join, JoinKey, Plan, Window, WindowCallFunction};
 
 /// Fewer rows are sorted faster than joined.
 const ROWS_MIN: f64 = 65_536.0;
@@ -87,19 +84,9 @@ fn joined(window: &Window, functions: &FunctionContext) -> Result<Option<Plan>> 
         sets: None,
         limit: None,
     });
-    Ok(Some(Plan::Join(Join {
-        left_columns: (0..input.schema().len()).collect(),
-        right_columns: (partition_by.len()..partition_by.len() + calls.len()).collect(),
-        left: input.clone(),
-        right: Box::new(groups),
-        kind: JoinKind::Inner,
-        strictness: JoinStrictness::All,
-        keys,
-        condition: None,
-        nearest: None,
-        runtime_filter: None,
-        schema: schema.clone(),
-    })))
+    let right_columns = (partition_by.len()..partition_by.len() + calls.len()).collect();
+    let join = Join::inner((**input).clone(), groups, keys);
+    Ok(Some(Plan::Join(Join { right_columns, schema: schema.clone(), ..join })))
 }
 
 /// The equalities that say that a row is of a group; NULL is a group, too.

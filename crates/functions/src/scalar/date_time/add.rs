@@ -11,7 +11,7 @@ use crate::function::{Argument, BoundFunction};
 use crate::registry::resolve_scalar;
 use crate::scalar::simple::{Call, integers};
 
-use super::time::{Kind, Time};
+use super::time::{Instant, Kind, Time};
 use super::unit;
 
 /// A time in text is a `DateTime64` of milliseconds, or finer where the unit is.
@@ -64,22 +64,21 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.bind(return_type.clone(), move |arguments, rows| {
         let deltas = integers(arguments, 1, rows)?;
         let delta = |row: usize| deltas[row].saturating_mul(sign);
-        if let (Kind::Date, DataType::Date, Some(delta)) = (time.kind, &return_type, constant_delta(arguments)) {
-            let delta = delta.saturating_mul(sign);
-            return time.map::<UInt16Type>(arguments, 0, &DataType::Date, |instant| {
-                let days = shift(kind, instant.day(), delta);
-                if stops { days.max(0) as u16 } else { days as u16 }
-            });
+        // What passes the end of a type's range wraps around, as integers do; months do not go below its beginning.
+        let as_date = |days: i64| if stops { days.max(0) as u16 } else { days as u16 };
+        if (time.kind, &return_type) == (Kind::Date, &DataType::Date)
+            && arguments.get(1).is_some_and(Column::is_constant)
+            && rows > 0
+        {
+            let delta = delta(0);
+            let moved = |instant: Instant| as_date(shift(kind, instant.day(), delta));
+            return time.map::<UInt16Type>(arguments, 0, &DataType::Date, moved);
         }
         if let DataType::Date | DataType::Date32 = return_type {
             let instants = time.instants(arguments, 0, rows)?;
             let days = instants.iter().enumerate().map(|(row, instant)| shift(kind, instant.day(), delta(row)));
             return Ok(match return_type {
-                // What passes the end of a type's range wraps around, as integers do; months do not go below its beginning.
-                DataType::Date => {
-                    let days = days.map(|days| if stops { days.max(0) as u16 } else { days as u16 });
-                    Column::from_primitive::<UInt16Type>(DataType::Date, days.collect())
-                }
+                DataType::Date => Column::from_primitive::<UInt16Type>(DataType::Date, days.map(as_date).collect()),
                 _ => {
                     let days = days.map(|days| days.clamp(DATE32_MIN.into(), DATE32_MAX.into()) as i32);
                     Column::from_primitive::<Int32Type>(DataType::Date32, days.collect())
@@ -88,12 +87,6 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         }
         add_to_times(&time, kind, arguments, rows, &return_type, delta)
     })
-}
-
-/// What is added to every row, where it is the same.
-fn constant_delta(arguments: &[Column]) -> Option<i64> {
-    let delta = arguments.get(1).filter(|delta| delta.is_constant())?;
-    integers(std::slice::from_ref(&delta.slice(0, 1)), 0, 1).ok()?.first().copied()
 }
 
 /// `addDate` and `subDate`: a time plus or minus an interval.

@@ -340,18 +340,5 @@ fn filtered(plan: Plan, conditions: Vec<Expression>, functions: &FunctionContext
 }
 
 fn side_by_side(left: Plan, right: Plan, keys: Vec<JoinKey>) -> Plan {
-    let fields = left.schema().fields.iter().chain(&right.schema().fields).cloned().collect();
-    Plan::Join(Join {
-        left_columns: (0..left.schema().len()).collect(),
-        right_columns: (0..right.schema().len()).collect(),
-        left: Box::new(left),
-        right: Box::new(right),
-        kind: JoinKind::Inner,
-        strictness: JoinStrictness::All,
-        keys,
-        condition: None,
-        nearest: None,
-        runtime_filter: None,
-        schema: Arc::new(Schema { fields }),
-    })
+    Plan::Join(Join::inner(left, right, keys))
 }

@@ -18,7 +18,7 @@ use crate::merge_tree::parts::part::{Part, corrupted};
 /// Rows that are read between two looks at the clock.
 pub(in crate::merge_tree) const BATCH_ROWS: usize = 16_384;
 /// How long a piece runs.
-const PIECE: Duration = Duration::from_millis(1);
+pub(in crate::merge_tree) const PIECE: Duration = Duration::from_millis(1);
 
 /// A chunk that is being decoded.
 pub(in crate::merge_tree) struct ChunkDecoder {

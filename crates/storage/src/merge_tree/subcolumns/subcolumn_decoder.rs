@@ -1,7 +1,7 @@
 //! The chunk of a subcolumn, made of the chunk that it is within, in pieces of about a millisecond.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use squall_planner::Expression;
 use squall_types::{Block, Column, DataType, Error, Result, Rows, Schema};
@@ -9,12 +9,10 @@ use squall_types::{Block, Column, DataType, Error, Result, Rows, Schema};
 use crate::column_cache::{ChunkOrigin, DecodeChunk};
 use crate::evaluate::evaluate;
 use crate::merge_tree::parts::part::{Part, SubcolumnChunk};
-use crate::merge_tree::scans::chunk_decoder::{Growing, growing};
+use crate::merge_tree::scans::chunk_decoder::{Growing, PIECE, growing};
 
 /// Rows between two looks at the clock.
 const BATCH_ROWS: usize = 4096;
-/// How long a piece runs.
-const PIECE: Duration = Duration::from_millis(1);
 
 /// A chunk that is being made.
 pub(super) struct SubcolumnDecoder {
