@@ -183,14 +183,16 @@ impl Builder {
         pool: ThreadPool,
     ) -> Result<Vec<Pipeline>> {
         let chains = self.lower(plan, false)?;
-        self.insert(chains, insertion, pool);
+        let parts = Works::new(self.context.clone());
+        self.insert(chains, insertion, parts, pool);
         Ok(self.pipelines)
     }
 
-    /// The pipelines of an INSERT whose rows come from a client, through the given projection.
+    /// The pipelines of an INSERT whose rows come from a client, through the given projection. They do what is added to `works`, too.
     pub(crate) fn insert_input(
         mut self,
         input: Arc<Input>,
+        works: Arc<Works>,
         project: Option<(Vec<Expression>, Arc<Schema>)>,
         insertion: Arc<dyn Insertion>,
         pool: ThreadPool,
@@ -199,7 +201,7 @@ impl Builder {
         if let Some((expressions, schema)) = project {
             chain.operators.push(Arc::new(Project::new(expressions, schema)));
         }
-        self.insert(vec![chain], insertion, pool);
+        self.insert(vec![chain], insertion, works, pool);
         self.pipelines
     }
 
@@ -207,7 +209,8 @@ impl Builder {
     pub(crate) fn merge(mut self, merge: PartMerge, pool: ThreadPool) -> Vec<Pipeline> {
         let mut chain = Chain::of(merge.scan, "Merge", Vec::new());
         chain.is_table = true;
-        let inputs = self.insert(vec![chain], merge.insertion, pool);
+        let parts = Works::new(self.context.clone());
+        let inputs = self.insert(vec![chain], merge.insertion, parts, pool);
         // Its rows go through one writer, in the scan's order.
         for input in inputs {
             self.pipelines[input].workers_max = 1;
@@ -215,9 +218,15 @@ impl Builder {
         self.pipelines
     }
 
-    /// Writes what chains give; the numbers of their pipelines.
-    fn insert(&mut self, chains: Vec<Chain>, insertion: Arc<dyn Insertion>, pool: ThreadPool) -> Vec<usize> {
-        let (context, parts) = (self.context.clone(), Works::new(self.context.clone()));
+    /// Writes what chains give, in `parts`; the numbers of their pipelines.
+    fn insert(
+        &mut self,
+        chains: Vec<Chain>,
+        insertion: Arc<dyn Insertion>,
+        parts: Arc<Works>,
+        pool: ThreadPool,
+    ) -> Vec<usize> {
+        let context = self.context.clone();
         // First, as workers look for morsels in the order of pipelines: rows that are there are written before more come.
         let made = self.works(&parts, "MakeParts");
         let keeps_order = insertion.keeps_order();

@@ -1,8 +1,9 @@
 //! The engine: starts plans as queries of the scheduler, or runs them where they are, and gives their results as streams.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use squall_planner::{Expression, Plan};
@@ -13,6 +14,7 @@ use squall_scheduler::{Scheduler, Step, Task, TaskOptions};
 use squall_storage::{InsertLimits, Insertion, PartMerge, Table};
 use squall_types::checkpoint::leash;
 use squall_types::{Block, Error, ErrorCode, Result, Schema};
+use tokio::sync::oneshot;
 
 use crate::builder::Builder;
 use crate::execution::Execution;
@@ -23,6 +25,7 @@ use crate::query_context::QueryContext;
 use crate::spill::{Temporary, TemporaryFolder};
 use crate::step_profile::PlanProfile;
 use crate::sync::Mutex;
+use crate::works::Works;
 
 /// Rows for which another thread is worth starting.
 const ROWS_PER_THREAD: u64 = 32_768;
@@ -235,7 +238,9 @@ impl Engine {
         context: Arc<QueryContext>,
     ) -> InsertStream {
         let input = Arc::new(Input::default());
-        let pipelines = self.builder(&context).insert_input(input.clone(), project, insertion, self.pool.clone());
+        let works = Works::new(context.clone());
+        let builder = self.builder(&context);
+        let pipelines = builder.insert_input(input.clone(), works.clone(), project, insertion, self.pool.clone());
         let completion = Completion::new(context.clone());
         let (ended, abandoned) = (completion.state.clone(), input.clone());
         let execution = self.execution(&context, pipelines, move |result| {
@@ -243,7 +248,7 @@ impl Engine {
             abandoned.abandon();
         });
         self.submit(&execution, &context);
-        InsertStream { input, completion }
+        InsertStream { input, works, workers_max: self.workers_max(&context), completion }
     }
 
     /// Starts a merge: its rows are read and sorted on one worker, encoded by any.
@@ -349,7 +354,7 @@ impl QueryStream {
 
     /// The next block if it is there already: `None` where it must be waited for.
     pub fn try_next(&mut self) -> Option<Option<Result<Block>>> {
-        match self.output.poll_next(&mut std::task::Context::from_waker(Waker::noop())) {
+        match self.output.poll_next(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(next) => Some(next),
             Poll::Pending => None,
         }
@@ -404,6 +409,25 @@ impl CompletionState {
             waiting.wake();
         }
     }
+
+    /// How the query has ended; wakes the last who asked.
+    fn poll(state: &Mutex<Self>, task: &Context<'_>) -> Poll<Result<()>> {
+        let mut state = state.lock();
+        match &state.result {
+            Some(result) => Poll::Ready(result.clone()),
+            None => {
+                state.waiting = Some(task.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// The error of a query that has ended before it took all blocks, so that it has failed.
+fn ended(result: Option<Result<()>>) -> Error {
+    result.and_then(Result::err).unwrap_or_else(|| {
+        Error::new(ErrorCode::QUERY_WAS_CANCELLED, "The INSERT has ended before all of its data were sent")
+    })
 }
 
 impl Completion {
@@ -416,31 +440,11 @@ impl Completion {
     /// # Errors
     /// The INSERT's; nothing of it remains then.
     pub async fn finished(&mut self) -> Result<()> {
-        poll_fn(|task| {
-            let mut state = self.state.lock();
-            match &state.result {
-                Some(result) => Poll::Ready(result.clone()),
-                None => {
-                    state.waiting = Some(task.waker().clone());
-                    Poll::Pending
-                }
-            }
-        })
-        .await
+        poll_fn(|task| CompletionState::poll(&self.state, task)).await
     }
 
     fn result(&self) -> Option<Result<()>> {
         self.state.lock().result.clone()
-    }
-
-    /// The error of a query that took no more blocks: it has ended before they did, so it has failed.
-    fn ended(&self) -> Result<()> {
-        match self.result() {
-            Some(Err(error)) => Err(error),
-            _ => {
-                Err(Error::new(ErrorCode::QUERY_WAS_CANCELLED, "The INSERT has ended before all of its data were sent"))
-            }
-        }
     }
 }
 
@@ -455,10 +459,29 @@ impl Drop for Completion {
 /// An INSERT that takes blocks. Dropping it before [`InsertStream::finish`] cancels it.
 pub struct InsertStream {
     input: Arc<Input>,
+    works: Arc<Works>,
+    workers_max: usize,
     completion: Completion,
 }
 
 impl InsertStream {
+    /// How many workers the INSERT may have at once.
+    pub fn workers_max(&self) -> usize {
+        self.workers_max
+    }
+
+    /// Has a worker do work for blocks that will be sent, in the INSERT's name. The work gives way about every millisecond, and is over or
+    /// given up before [`finish`](Self::finish).
+    pub fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Spawned<T> {
+        let (done, is_done) = oneshot::channel();
+        self.works.add(Box::pin(async move {
+            // Who has given it up wants no result.
+            let _ = done.send(work.await);
+            Ok(())
+        }));
+        Spawned { is_done, state: self.completion.state.clone() }
+    }
+
     /// Sends a block; waits while the table is behind.
     ///
     /// # Errors
@@ -468,7 +491,7 @@ impl InsertStream {
         poll_fn(|task| match self.input.push(&mut block, task.waker()) {
             Push::Taken => Poll::Ready(Ok(())),
             Push::Full => Poll::Pending,
-            Push::Abandoned => Poll::Ready(self.completion.ended()),
+            Push::Abandoned => Poll::Ready(Err(ended(self.completion.result()))),
         })
         .await
     }
@@ -480,6 +503,32 @@ impl InsertStream {
     pub async fn finish(mut self) -> Result<()> {
         self.input.finish();
         self.completion.finished().await
+    }
+}
+
+/// Work that a worker does for an INSERT.
+pub struct Spawned<T> {
+    is_done: oneshot::Receiver<T>,
+    state: Arc<Mutex<CompletionState>>,
+}
+
+impl<T> Spawned<T> {
+    /// Waits for what the work gives.
+    ///
+    /// # Errors
+    /// The INSERT's, where it ends before the work.
+    pub async fn done(self) -> Result<T> {
+        let mut is_done = Some(self.is_done);
+        poll_fn(|task| {
+            match is_done.as_mut().map(|is_done| Pin::new(is_done).poll(task)) {
+                Some(Poll::Ready(Ok(result))) => return Poll::Ready(Ok(result)),
+                // Given up: the query ends.
+                Some(Poll::Ready(Err(_))) => is_done = None,
+                Some(Poll::Pending) | None => {}
+            }
+            CompletionState::poll(&self.state, task).map(|result| Err(ended(Some(result))))
+        })
+        .await
     }
 }
 

@@ -33,7 +33,7 @@ mod waiting;
 mod window;
 mod works;
 
-pub use engine::{Completion, Engine, InsertStream, QueryStream};
+pub use engine::{Completion, Engine, InsertStream, QueryStream, Spawned};
 pub use query_context::{Check, OutsideLimit, Progress, QueryContext};
 pub use spill::TemporaryFolder;
 pub use step_profile::{PlanProfile, StepFigures};

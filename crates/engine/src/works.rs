@@ -88,6 +88,8 @@ struct State {
     carried: usize,
     /// No more works will come.
     is_ended: bool,
+    /// The query has ended: nobody takes works any more.
+    is_abandoned: bool,
 }
 
 impl Works {
@@ -95,9 +97,16 @@ impl Works {
         Arc::new(Self { context, state: Mutex::default() })
     }
 
-    /// There is more to do, perhaps for workers that have found nothing.
+    /// There is more to do, perhaps for workers that have found nothing. Drops the work where the query has ended.
     pub(crate) fn add(&self, future: WorkFuture) {
-        self.state.lock().resting.push_back(Work::new(future, self.context.clone()));
+        let work = Work::new(future, self.context.clone());
+        let mut state = self.state.lock();
+        if state.is_abandoned {
+            drop(state);
+            return;
+        }
+        state.resting.push_back(work);
+        drop(state);
         self.context.wake();
     }
 
@@ -132,6 +141,7 @@ impl Drop for WorkPieces {
     fn drop(&mut self) {
         let left = {
             let mut state = self.0.state.lock();
+            state.is_abandoned = true;
             (std::mem::take(&mut state.resting), std::mem::take(&mut state.claimed))
         };
         drop(left);

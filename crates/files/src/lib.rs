@@ -3,6 +3,8 @@
 
 mod account;
 mod compression;
+mod decoder;
+mod fetcher;
 mod file;
 mod glob;
 mod holder;

@@ -1,20 +1,17 @@
-//! What a scan is cut into: a file that is read from its beginning, or a row group of a Parquet file. Each part has two sides. One fetches
-//! bytes on a thread that may wait; the other decodes them on a worker.
+//! What a scan is cut into: a file that is read from its beginning, or a row group of a Parquet file. Each part has two sides, a [`Fetcher`]
+//! and a [`Decoder`]. Between them wait pieces. Those of a file of rows can be read apart from each other: then several workers do so, and the
+//! decoder joins what they read, in the order of the pieces.
 
-use std::io::Read;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use squall_formats::{
-    FormatOptions, InputBlock, InputFormat, ParquetFile, ParquetRowGroup, input_format, is_read_by_place,
-};
+use squall_formats::split::{Piece, PieceRows, RowEnds, end_piece};
+use squall_formats::{FormatOptions, InputBlock, InputFormat};
 use squall_types::{Block, Result, Schema};
 
-use crate::compression::Compression;
-use crate::file::fill;
+use crate::decoder::Decoder;
+use crate::fetcher::{Fetched, Fetcher, Unread};
 use crate::table::{Data, Defaults, Source};
-
-/// Bytes that are decoded at once: about a millisecond's work.
-const CHUNK_BYTES: usize = 256 << 10;
 
 /// What parts are made of.
 pub(crate) struct Reading {
@@ -28,163 +25,147 @@ pub(crate) struct Reading {
     pub options: FormatOptions,
 }
 
-/// A part that nobody has begun.
-pub(crate) enum Unread {
-    /// A file, by its place.
-    File(usize),
-    /// A row group.
-    Group(usize, Arc<ParquetFile>, usize),
-}
-
-impl Unread {
-    /// The place of its file.
-    pub fn file(&self) -> usize {
-        match self {
-            Self::File(file) | Self::Group(file, ..) => *file,
-        }
-    }
-}
-
-/// What was fetched.
-pub(crate) enum Fetched {
-    /// Bytes of a file.
-    Bytes(Vec<u8>),
-    /// A row group's columns.
-    Group(Box<ParquetRowGroup>),
-    /// The file turns out to be made of these.
-    Parts(Vec<Unread>),
-}
-
-/// The side that waits for the disk.
-pub(crate) enum Fetcher {
-    Unopened(Unread),
-    Stream(Box<dyn Read + Send>),
-    Over,
-}
-
-impl Fetcher {
-    /// What comes next; `None` at the end.
-    pub fn next(&mut self, reading: &Reading) -> Result<Option<Fetched>> {
-        match std::mem::replace(self, Self::Over) {
-            Self::Over => Ok(None),
-            Self::Unopened(Unread::Group(at, file, group)) => {
-                let Some(found) = reading.source.files.get(at) else { return Ok(None) };
-                let source = reading.source.holder.placed(found)?;
-                let group = file.fetch(group, &reading.schema, &*source, &reading.options)?;
-                Ok(Some(Fetched::Group(Box::new(group))))
-            }
-            Self::Unopened(Unread::File(at)) => {
-                let stream: Option<Box<dyn Read + Send>> = match &reading.data {
-                    Data::Bytes(bytes) => Some(Box::new(std::io::Cursor::new(bytes.clone()))),
-                    Data::Stream(stream) => Some(stream.take()?),
-                    Data::Files => None,
-                };
-                if let Some(stream) = stream {
-                    *self = Self::Stream(stream);
-                    return self.next(reading);
-                }
-                let Some(found) = reading.source.files.get(at) else { return Ok(None) };
-                // As in ClickHouse, an empty file has no rows, whatever its format says of that.
-                if found.size == Some(0) {
-                    return Ok(None);
-                }
-                let compression = reading.source.compression_of(found)?;
-                if is_read_by_place(&reading.format) && compression == Compression::None && found.size.is_some() {
-                    let file = match reading.source.opened.get(at) {
-                        Some(Some(file)) => file.clone(),
-                        _ => ParquetFile::open(&*reading.source.holder.placed(found)?)?,
-                    };
-                    let groups = file.row_groups();
-                    let file = Arc::new(file);
-                    let parts = (0..groups).map(|group| Unread::Group(at, file.clone(), group));
-                    return Ok(Some(Fetched::Parts(parts.collect())));
-                }
-                *self = Self::Stream(reading.source.holder.open(found, compression)?);
-                self.next(reading)
-            }
-            Self::Stream(mut stream) => {
-                let mut chunk = vec![0; CHUNK_BYTES];
-                let filled = fill(&mut *stream, &mut chunk)?;
-                if filled == 0 {
-                    return Ok(None);
-                }
-                chunk.truncate(filled);
-                *self = Self::Stream(stream);
-                Ok(Some(Fetched::Bytes(chunk)))
-            }
-        }
-    }
-}
-
-/// The side that computes.
-pub(crate) enum Decoder {
-    /// Nothing has come yet.
-    New,
-    Rows(Box<dyn InputFormat>),
-    /// All bytes are there, and some are not decoded.
-    Rest(Box<dyn InputFormat>),
-    Group(Box<ParquetRowGroup>),
-    Over,
-}
-
-impl Decoder {
-    /// Whether it goes on without anything being fetched.
-    pub fn goes_on(&self) -> bool {
-        matches!(self, Self::Rest(_) | Self::Group(_))
-    }
-
-    /// Decodes what was fetched, or goes on with what it has; at the end of what is fetched it is given nothing.
-    pub fn decode(&mut self, fetched: Option<Fetched>, reading: &Reading, blocks: &mut Vec<Block>) -> Result<()> {
-        let mut read = Vec::new();
-        match std::mem::replace(self, Self::Over) {
-            Self::New => match fetched {
-                Some(Fetched::Group(group)) => {
-                    match group.counted() {
-                        Some(block) => blocks.push(block),
-                        None => *self = Self::Group(group),
-                    }
-                    return Ok(());
-                }
-                Some(Fetched::Bytes(bytes)) => {
-                    let mut format = input_format(&reading.format, &reading.schema, &reading.options)?;
-                    format.feed(&bytes, &mut read)?;
-                    *self = Self::Rows(format);
-                }
-                Some(Fetched::Parts(_)) | None => {}
-            },
-            Self::Rows(mut format) => match fetched {
-                Some(Fetched::Bytes(bytes)) => {
-                    format.feed(&bytes, &mut read)?;
-                    *self = Self::Rows(format);
-                }
-                _ => {
-                    format.finish(&mut read)?;
-                    if format.reads_at_end() {
-                        *self = Self::Rest(format);
-                    }
-                }
-            },
-            Self::Rest(mut format) => {
-                if let Some(block) = format.next_block()? {
-                    read.push(block);
-                    *self = Self::Rest(format);
-                }
-            }
-            Self::Group(mut group) => {
-                if let Some(block) = group.next_block()? {
-                    read.push(block);
-                    *self = Self::Group(group);
-                }
-            }
-            Self::Over => {}
-        }
-        let filled = |read: InputBlock| match &reading.defaults {
+impl Reading {
+    /// The block with the values that a file leaves out.
+    pub fn filled(&self, read: InputBlock) -> Result<Block> {
+        match &self.defaults {
             Some(defaults) => defaults.fill(read),
             None => Ok(read.block),
-        };
-        for read in read {
-            blocks.push(filled(read)?);
         }
+    }
+}
+
+/// A part that was begun.
+pub(crate) struct Part {
+    pub number: u64,
+    pub file: usize,
+    /// `None` while a thread fetches.
+    pub fetcher: Option<Fetcher>,
+    /// `None` while a worker decodes in order.
+    pub decoder: Option<Decoder>,
+    /// Where pieces are cut, so that workers can read them apart.
+    pub row_ends: Option<RowEnds>,
+    pieces: VecDeque<Undecoded>,
+    /// Pieces before the first of `pieces`.
+    pieces_before: u64,
+    pub is_fetched: bool,
+}
+
+/// What was fetched and is not decoded.
+enum Undecoded {
+    Waiting(Fetched),
+    /// A worker reads it.
+    Claimed,
+    /// A worker has read it.
+    Read(Piece, PieceRows),
+}
+
+/// What a worker is to do for a part.
+pub(crate) enum Work {
+    /// To decode what was fetched next, or to go on.
+    Decode(Decoder, Option<Fetched>),
+    /// To read the piece of this number with a reader of its own.
+    Read(u64, Piece, Box<dyn InputFormat>),
+    /// To hand rows on.
+    Give(Vec<InputBlock>),
+}
+
+impl Part {
+    /// A part of which nothing was fetched.
+    pub fn new(number: u64, unread: Unread) -> Self {
+        Self {
+            number,
+            file: unread.file(),
+            fetcher: Some(Fetcher::Unopened(unread)),
+            decoder: Some(Decoder::New),
+            row_ends: None,
+            pieces: VecDeque::new(),
+            pieces_before: 0,
+            is_fetched: false,
+        }
+    }
+
+    /// Pieces that are not decoded.
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Adds what was fetched.
+    pub fn push(&mut self, fetched: Fetched) {
+        self.pieces.push_back(Undecoded::Waiting(fetched));
+    }
+
+    /// Takes what there is to do, if anything; `reads_apart`: also what is out of order.
+    ///
+    /// # Errors
+    /// As of making any reader.
+    pub fn claim(&mut self, reads_apart: bool) -> Result<Option<Work>> {
+        let Some(decoder) = &mut self.decoder else { return Ok(None) };
+        if decoder.goes_on() {
+            return Ok(self.decoder.take().map(|decoder| Work::Decode(decoder, None)));
+        }
+        if let Decoder::Rows(input) = decoder {
+            if let Some(Undecoded::Read(piece, rows)) =
+                self.pieces.pop_front_if(|piece| matches!(piece, Undecoded::Read(..)))
+            {
+                self.pieces_before += 1;
+                let mut blocks = Vec::new();
+                if input.take(rows, &mut blocks)? {
+                    return Ok(Some(Work::Give(blocks)));
+                }
+                return Ok(self.decoder.take().map(|decoder| Work::Decode(decoder, Some(Fetched::Bytes(piece)))));
+            }
+            let mut pieces = self.pieces.iter_mut().zip(self.pieces_before..);
+            let can_be_read = |piece: &Undecoded| match piece {
+                Undecoded::Waiting(Fetched::Bytes(piece)) => piece.begins_with_row,
+                _ => false,
+            };
+            if let Some((place, number)) = pieces.find(|(piece, _)| can_be_read(piece))
+                && reads_apart
+                && let Some(fork) = input.fork()?
+                && let Undecoded::Waiting(Fetched::Bytes(piece)) = std::mem::replace(place, Undecoded::Claimed)
+            {
+                return Ok(Some(Work::Read(number, piece, fork)));
+            }
+        }
+        let fetched = match self.pieces.pop_front_if(|piece| matches!(piece, Undecoded::Waiting(_))) {
+            Some(Undecoded::Waiting(fetched)) => {
+                self.pieces_before += 1;
+                Some(fetched)
+            }
+            _ if self.pieces.is_empty() && self.is_fetched => None,
+            _ => return Ok(None),
+        };
+        Ok(self.decoder.take().map(|decoder| Work::Decode(decoder, fetched)))
+    }
+
+    /// Puts back a piece that was read.
+    pub fn put_read(&mut self, number: u64, piece: Piece, rows: PieceRows) {
+        let at = usize::try_from(number - self.pieces_before).ok();
+        if let Some(place) = at.and_then(|at| self.pieces.get_mut(at)) {
+            *place = Undecoded::Read(piece, rows);
+        }
+    }
+
+    /// Puts the decoder back.
+    ///
+    /// # Errors
+    /// As of making any reader.
+    pub fn put_decoder(&mut self, mut decoder: Decoder, reads_apart: bool) -> Result<()> {
+        if let Decoder::Rows(input) = &mut decoder
+            && self.row_ends.is_none()
+            && reads_apart
+        {
+            self.row_ends = input.row_ends()?;
+        }
+        self.decoder = Some(decoder);
         Ok(())
     }
+}
+
+/// Reads a piece with a reader of its own.
+pub(crate) fn read_piece(piece: &[u8], mut reader: Box<dyn InputFormat>) -> PieceRows {
+    let mut blocks = Vec::new();
+    reader.feed(piece, &mut blocks).ok()?;
+    end_piece(reader, blocks)
 }

@@ -1,7 +1,7 @@
-//! The scan of files. Several parts are read at once. Of each, threads of the pool fetch some pieces ahead, and one worker at a time
-//! decodes: so what is in memory is bounded, no worker waits for a disk, and the rows of a part stay in their order.
+//! The scan of files. Several parts are read at once. Of each, threads of the pool fetch some pieces ahead, which workers decode: so what is
+//! in memory is bounded, no worker waits for a disk, and the rows of a part stay in their order.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,11 +15,15 @@ use squall_storage::{Claim, Morsel, ScanRequest, TableScan};
 use squall_types::{Block, Column, Error, ErrorCode, Result, Schema};
 
 use crate::account::Account;
-use crate::part::{Decoder, Fetched, Fetcher, Reading, Unread};
+use crate::decoder::Decoder;
+use crate::fetcher::{Fetched, Fetcher, Unread};
+use crate::part::{Part, Reading, Work, read_piece};
 use crate::table::Virtual;
 
 /// Pieces of a part that may wait to be decoded.
 const PIECES_MAX: usize = 4;
+/// Pieces for each CPU that may wait, of all parts that several workers decode.
+const PIECES_PER_CPU: usize = 4;
 /// Parts that are read at once, for each CPU.
 const PARTS_PER_CPU: usize = 2;
 /// So few rows are taken from the first parts: who asks for a few rows wants to see how the files begin.
@@ -43,6 +47,8 @@ struct Core {
     rows_max: u64,
     rows_given: AtomicU64,
     parts_max: usize,
+    /// Whether several workers may decode one part.
+    reads_apart: bool,
     state: Mutex<State>,
     /// Nobody wants more.
     is_over: AtomicBool,
@@ -53,38 +59,27 @@ struct State {
     unread: VecDeque<Unread>,
     parts: Vec<Part>,
     next_number: u64,
+    claimed: HashMap<u64, Claimed>,
+    next_claim: u64,
     wakers: Vec<Waker>,
     account: Option<Account>,
     failure: Option<Error>,
 }
 
-/// A part that was begun.
-struct Part {
-    number: u64,
+/// What a worker has claimed, and of which part.
+struct Claimed {
+    part: u64,
     file: usize,
-    /// `None` while a thread fetches.
-    fetcher: Option<Fetcher>,
-    /// `None` while a worker decodes.
-    decoder: Option<Decoder>,
-    /// The decoder on its way to the worker that claimed it.
-    claimed: Option<Decoder>,
-    pieces: VecDeque<Fetched>,
-    is_fetched: bool,
+    work: Work,
+    /// Of rows to hand on, how many of each block are wanted.
+    wanted: Vec<usize>,
 }
 
-impl Part {
-    /// Whether a worker has something to do.
-    fn is_ready(&self) -> bool {
-        match &self.decoder {
-            None => false,
-            Some(decoder) => decoder.goes_on() || !self.pieces.is_empty() || self.is_fetched,
-        }
-    }
-
-    /// Keeps the part for one worker; its number.
-    fn claim(&mut self) -> u64 {
-        self.claimed = self.decoder.take();
-        self.number
+/// How many pieces of a part, one of so many, may wait.
+fn pieces_max(part: &Part, parts: usize) -> usize {
+    match part.row_ends {
+        Some(_) => PIECES_MAX.max(PIECES_PER_CPU * logical_cpus() / parts.max(1)),
+        None => PIECES_MAX,
     }
 }
 
@@ -100,6 +95,7 @@ impl FileScan {
             rows_max,
             rows_given: AtomicU64::new(0),
             parts_max: if rows_max <= ROWS_IN_ORDER { 1 } else { PARTS_PER_CPU * logical_cpus() },
+            reads_apart: rows_max > ROWS_IN_ORDER,
             state: Mutex::new(state),
             is_over: AtomicBool::new(false),
         }))
@@ -129,22 +125,18 @@ impl Core {
         {
             let number = state.next_number;
             state.next_number += 1;
-            state.parts.push(Part {
-                number,
-                file: unread.file(),
-                fetcher: Some(Fetcher::Unopened(unread)),
-                decoder: Some(Decoder::New),
-                claimed: None,
-                pieces: VecDeque::new(),
-                is_fetched: false,
-            });
+            state.parts.push(Part::new(number, unread));
         }
         let account = state.account.clone().unwrap_or_default();
+        let parts = state.parts.len();
         for part in &mut state.parts {
-            if part.is_fetched || part.pieces.len() > PIECES_MAX / 2 {
+            if part.is_fetched || part.pieces() > pieces_max(part, parts) / 2 {
                 continue;
             }
-            let Some(fetcher) = part.fetcher.take() else { continue };
+            let Some(mut fetcher) = part.fetcher.take() else { continue };
+            if let Some(ends) = part.row_ends {
+                fetcher.cut(ends);
+            }
             let (core, number, account) = (self.clone(), part.number, account.clone());
             let options = JobOptions { owner: account.owner(), ..JobOptions::default() };
             let job = move || {
@@ -167,6 +159,7 @@ impl Core {
             }
             let fetched = fetcher.next(&self.reading);
             let mut state = self.state.lock();
+            let parts = state.parts.len();
             let Some(part) = state.parts.iter_mut().find(|part| part.number == number) else { return };
             let goes_on = match fetched {
                 Ok(Some(Fetched::Parts(parts))) => {
@@ -176,8 +169,8 @@ impl Core {
                     false
                 }
                 Ok(Some(piece)) => {
-                    part.pieces.push_back(piece);
-                    part.pieces.len() < PIECES_MAX
+                    part.push(piece);
+                    part.pieces() < pieces_max(part, parts)
                 }
                 Ok(None) => {
                     part.is_fetched = true;
@@ -212,6 +205,60 @@ impl Core {
     fn fail(&self, error: Error) {
         let mut state = self.state.lock();
         state.failure.get_or_insert(error);
+        let wakers = std::mem::take(&mut state.wakers);
+        drop(state);
+        wakers.iter().for_each(Waker::wake_by_ref);
+    }
+
+    /// Takes the first thing that there is to do.
+    fn claim_work(&self, state: &mut State) -> Result<Option<Morsel>> {
+        if state.failure.is_some() {
+            return Ok(None);
+        }
+        // The first part's rows are wanted first.
+        for part in &mut state.parts {
+            let Some(work) = part.claim(self.reads_apart)? else { continue };
+            let wanted = match &work {
+                Work::Give(read) => read.iter().map(|input| self.allow(input.block.rows())).collect(),
+                Work::Decode(..) | Work::Read(..) => Vec::new(),
+            };
+            let rows = u64::from(!matches!(work, Work::Read(..)));
+            let first = state.next_claim;
+            state.next_claim += 1;
+            state.claimed.insert(first, Claimed { part: part.number, file: part.file, work, wanted });
+            return Ok(Some(Morsel { first, rows }));
+        }
+        Ok(None)
+    }
+
+    /// Decodes what comes next of a part, which others may go on with while the rows go through the operators: their morsel comes after this
+    /// one. Gives the blocks, and how many rows of each are wanted.
+    fn decode(
+        self: &Arc<Self>,
+        part: u64,
+        mut decoder: Decoder,
+        piece: Option<Fetched>,
+    ) -> Result<(Vec<Block>, Vec<usize>)> {
+        let is_last = piece.is_none() && !decoder.goes_on();
+        let mut blocks = Vec::new();
+        decoder.decode(piece, &self.reading, &mut blocks)?;
+        let wanted = blocks.iter().map(|block| self.allow(block.rows())).collect();
+        if is_last && !decoder.goes_on() || matches!(decoder, Decoder::Over) {
+            self.state.lock().parts.retain(|other| other.number != part);
+            self.go_on(part, |_| {});
+        } else {
+            let mut outcome = Ok(());
+            self.go_on(part, |part| outcome = part.put_decoder(decoder, self.reads_apart));
+            outcome?;
+        }
+        Ok((blocks, wanted))
+    }
+
+    /// Changes a part, after which there may be more to do.
+    fn go_on(self: &Arc<Self>, part: u64, change: impl FnOnce(&mut Part)) {
+        let mut state = self.state.lock();
+        state.parts.iter_mut().find(|other| other.number == part).map(change);
+        self.fetch_ahead(&mut state);
         let wakers = std::mem::take(&mut state.wakers);
         drop(state);
         wakers.iter().for_each(Waker::wake_by_ref);
@@ -264,12 +311,16 @@ impl TableScan for FileScan {
             state.account = Some(Account::of_this_thread());
         }
         core.fetch_ahead(&mut state);
+        match core.claim_work(&mut state) {
+            Ok(Some(morsel)) => return Claim::Morsel(morsel),
+            Ok(None) => {}
+            Err(error) => {
+                state.failure.get_or_insert(error);
+            }
+        }
         if state.failure.is_some() {
             // Told by the one that reads it.
             return Claim::Morsel(Morsel { first: u64::MAX, rows: 1 });
-        }
-        if let Some(part) = state.parts.iter_mut().filter(|part| part.is_ready()).min_by_key(|part| part.number) {
-            return Claim::Morsel(Morsel { first: part.claim(), rows: 1 });
         }
         if state.parts.is_empty() && state.unread.is_empty() {
             return Claim::Finished;
@@ -282,37 +333,30 @@ impl TableScan for FileScan {
 
     fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
         let core = &self.0;
-        let (mut decoder, piece, file) = {
+        let Claimed { part, file, work, wanted } = {
             let mut state = core.state.lock();
             if let Some(error) = &state.failure {
                 return Err(error.clone());
             }
-            let part = state.parts.iter_mut().find(|part| part.number == morsel.first);
-            let Some(part) = part else { return Err(Error::logical("a part that nobody has begun")) };
-            let Some(decoder) = part.claimed.take() else { return Err(Error::logical("a part that nobody claimed")) };
-            let piece = if decoder.goes_on() { None } else { part.pieces.pop_front() };
-            let file = part.file;
+            let claimed = state.claimed.remove(&morsel.first);
             core.fetch_ahead(&mut state);
-            (decoder, piece, file)
+            claimed.ok_or_else(|| Error::logical("work that nobody claimed"))?
         };
-        let is_last = piece.is_none() && !decoder.goes_on();
-        let mut blocks = Vec::new();
-        decoder.decode(piece, &core.reading, &mut blocks).map_err(|error| core.in_file(error, file))?;
-        let allowed: Vec<usize> = blocks.iter().map(|block| core.allow(block.rows())).collect();
-        {
-            // The others may go on with the part while these rows go through the operators: their morsel comes after this one.
-            let mut state = core.state.lock();
-            if is_last && !decoder.goes_on() || matches!(decoder, Decoder::Over) {
-                state.parts.retain(|part| part.number != morsel.first);
-            } else if let Some(part) = state.parts.iter_mut().find(|part| part.number == morsel.first) {
-                part.decoder = Some(decoder);
+        let (blocks, wanted) = match work {
+            Work::Decode(decoder, piece) => {
+                core.decode(part, decoder, piece).map_err(|error| core.in_file(error, file))?
             }
-            core.fetch_ahead(&mut state);
-            let wakers = std::mem::take(&mut state.wakers);
-            drop(state);
-            wakers.iter().for_each(Waker::wake_by_ref);
-        }
-        for (block, rows) in blocks.iter().zip(allowed) {
+            Work::Read(number, piece, reader) => {
+                let rows = read_piece(&piece.bytes, reader);
+                core.go_on(part, |part| part.put_read(number, piece, rows));
+                return Ok(());
+            }
+            Work::Give(read) => {
+                let blocks: Result<_> = read.into_iter().map(|read| core.reading.filled(read)).collect();
+                (blocks.map_err(|error| core.in_file(error, file))?, wanted)
+            }
+        };
+        for (block, rows) in blocks.iter().zip(wanted) {
             if core.give(block, rows, file, consume)?.is_break() {
                 break;
             }

@@ -11,6 +11,7 @@ use squall_types::{
 };
 
 use crate::options::FormatOptions;
+use crate::split::{RowEnds, SplitReader};
 use crate::wire::{Cursor, Stop};
 
 /// Bytes of input after which a block is closed, whatever its rows.
@@ -64,6 +65,11 @@ pub trait InputFormat: Send {
     /// Whether [`next_block`](Self::next_block) has any.
     fn reads_at_end(&self) -> bool {
         false
+    }
+
+    /// How pieces of what follows can be read apart from each other; `None` where, or as long as, they cannot.
+    fn split(&mut self) -> Option<&mut dyn SplitReader> {
+        None
     }
 }
 
@@ -228,6 +234,7 @@ impl GrowingColumn for ValueReader {
 #[derive(Debug)]
 pub(crate) struct Rows<C> {
     pub table: TableInput,
+    text: TextOptions,
     builders: Vec<C>,
     /// For each column, the rows that were omitted, ascending.
     omitted: Vec<Vec<u32>>,
@@ -239,8 +246,7 @@ pub(crate) struct Rows<C> {
 }
 
 impl<C: GrowingColumn> Rows<C> {
-    fn new(table: TableInput, options: &FormatOptions) -> Result<Self> {
-        let text = options.text();
+    fn new(table: TableInput, text: TextOptions) -> Result<Self> {
         let builders = table.schema.types().map(|data_type| C::empty(data_type, &text)).collect::<Result<Vec<_>>>()?;
         Ok(Self {
             omitted: vec![Vec::new(); builders.len()],
@@ -248,6 +254,7 @@ impl<C: GrowingColumn> Rows<C> {
             builders,
             rows: 0,
             column: None,
+            text,
             table,
         })
     }
@@ -300,7 +307,8 @@ impl<C: GrowingColumn> Rows<C> {
         Ok(())
     }
 
-    fn take_back_row(&mut self) {
+    /// Drops what there is of the row at hand.
+    pub fn take_back_row(&mut self) {
         for (builder, omitted) in self.builders.iter_mut().zip(&mut self.omitted) {
             builder.truncate(self.rows);
             while omitted.last().is_some_and(|row| *row as usize >= self.rows) {
@@ -331,9 +339,15 @@ impl<C: GrowingColumn> Rows<C> {
 }
 
 /// How a format of rows reads them.
-pub(crate) trait RowReader: Send {
+pub(crate) trait RowReader: Sized + Send + 'static {
     /// What columns grow in.
     type Column: GrowingColumn;
+
+    /// Of a format whose rows several readers can read at once, after the header: where rows seem to end, and a reader of bytes that begin
+    /// with one.
+    fn fork(&self) -> Option<(RowEnds, Self)> {
+        None
+    }
 
     /// Reads what stands before the first row; once, from the first byte of the input.
     fn header(&mut self, _input: &mut Cursor<'_>, _rows: &mut Rows<Self::Column>) -> Result<(), Stop> {
@@ -351,6 +365,11 @@ pub(crate) trait RowReader: Send {
 
     /// Whether the input may end where the last row ended.
     fn is_complete(&self) -> bool {
+        true
+    }
+
+    /// Whether another row may follow.
+    fn is_open(&self) -> bool {
         true
     }
 }
@@ -371,6 +390,7 @@ pub(crate) struct RowInput<R: RowReader> {
     errors: u64,
     errors_max: u64,
     errors_ratio_max: f64,
+    is_split: bool,
 }
 
 impl<R: RowReader> RowInput<R> {
@@ -378,7 +398,7 @@ impl<R: RowReader> RowInput<R> {
         let settings = &options.settings;
         Ok(Self {
             reader,
-            rows: Rows::new(TableInput::new(schema, options), options)?,
+            rows: Rows::new(TableInput::new(schema, options), options.text())?,
             has_header: false,
             pending: Vec::new(),
             retry_bytes: 0,
@@ -391,6 +411,7 @@ impl<R: RowReader> RowInput<R> {
             errors: 0,
             errors_max: settings.input_format_allow_errors_num,
             errors_ratio_max: settings.input_format_allow_errors_ratio,
+            is_split: settings.input_format_parallel_parsing,
         })
     }
 
@@ -511,9 +532,40 @@ impl<R: RowReader> InputFormat for RowInput<R> {
         if !self.reader.is_complete() {
             return Err(self.describe(Stop::Incomplete.into_error(), &input));
         }
-        if self.rows.rows > 0 {
-            self.close_block(blocks)?;
-        }
-        Ok(())
+        if self.rows.rows > 0 { self.close_block(blocks) } else { Ok(()) }
+    }
+
+    fn split(&mut self) -> Option<&mut dyn SplitReader> {
+        let can_be_split = self.is_split && self.has_header && self.reader.fork().is_some();
+        can_be_split.then_some(self as &mut dyn SplitReader)
+    }
+}
+
+impl<R: RowReader> SplitReader for RowInput<R> {
+    fn fork(&self) -> Result<(RowEnds, Box<dyn InputFormat>)> {
+        let (ends, reader) = self.reader.fork().ok_or_else(|| Error::logical("rows that are not to be split"))?;
+        let fork = Self {
+            reader,
+            rows: Rows::new(self.rows.table.clone(), self.rows.text.clone())?,
+            has_header: true,
+            pending: Vec::new(),
+            retry_bytes: 0,
+            block_input_bytes: 0,
+            rows_read: 0,
+            errors: 0,
+            errors_max: 0,
+            errors_ratio_max: 0.0,
+            ..*self
+        };
+        Ok((ends, Box::new(fork)))
+    }
+
+    fn is_between_rows(&self) -> bool {
+        self.pending.is_empty() && self.reader.is_open()
+    }
+
+    fn give_way(&mut self, rows: u64, blocks: &mut Vec<InputBlock>) -> Result<()> {
+        self.rows_read += rows;
+        if self.rows.rows > 0 { self.close_block(blocks) } else { Ok(()) }
     }
 }

@@ -17,6 +17,7 @@ mod options;
 pub mod output;
 mod parquet;
 pub mod schema;
+pub mod split;
 mod text;
 pub mod wire;
 

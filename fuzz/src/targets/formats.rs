@@ -1,7 +1,9 @@
-//! Input formats: the first byte says which, the second in what pieces the bytes come. Rows that were read can be written.
+//! Input formats: the first byte says which, the second in what pieces the bytes come. Rows that were read can be written, and are the same
+//! where readers of their own have read the pieces.
 
 use std::sync::Arc;
 
+use squall_formats::split::{SplitInput, end_piece};
 use squall_formats::{FormatOptions, Statistics, formats, input_format, output_format};
 use squall_types::{Block, DataType, Result, Schema};
 
@@ -74,6 +76,27 @@ fn read(format: &str, schema: &Arc<Schema>, bytes: &[u8], piece_bytes: usize) ->
     Ok(blocks)
 }
 
+/// Cuts after lines, and reads the pieces as several threads do; no blocks at all where a piece is not to be read apart from the others.
+fn read_apart(format: &str, schema: &Arc<Schema>, bytes: &[u8], lines_before: usize) -> Result<Option<Vec<Block>>> {
+    let mut pieces = bytes.split_inclusive(|byte| *byte == b'\n');
+    let mut reader = input_format(format, schema, &FormatOptions::default())?;
+    let mut blocks = Vec::new();
+    for piece in pieces.by_ref().take(lines_before) {
+        reader.feed(piece, &mut blocks)?;
+    }
+    let mut input = SplitInput::new(reader);
+    for piece in pieces {
+        let Some(mut fork) = input.fork()? else { return Ok(None) };
+        let mut read = Vec::new();
+        let read = fork.feed(piece, &mut read).ok().and_then(|()| end_piece(fork, read));
+        if !input.take(read, &mut blocks)? {
+            input.feed(piece, &mut blocks)?;
+        }
+    }
+    input.reader().finish(&mut blocks)?;
+    Ok(Some(blocks.into_iter().map(|input| input.block).collect()))
+}
+
 fn write(format: &str, schema: &Arc<Schema>, blocks: &[Block]) -> Result<Vec<u8>> {
     let mut writer = output_format(format, schema, &FormatOptions::default())?;
     let mut out = Vec::new();
@@ -92,7 +115,12 @@ pub fn run(bytes: &[u8]) {
     if let Ok(blocks) = read(format, &schema, bytes, piece_bytes)
         && blocks.iter().map(Block::rows).sum::<usize>() < 10_000
     {
-        assert!(write("JSONEachRow", &schema, &blocks).is_ok() && write("Native", &schema, &blocks).is_ok());
+        let written = write("JSONEachRow", &schema, &blocks).ok();
+        assert!(written.is_some() && write("Native", &schema, &blocks).is_ok());
+        let apart = read_apart(format, &schema, bytes, usize::from(*pieces) % 3).transpose();
+        if let Some(apart) = apart {
+            assert_eq!(apart.and_then(|blocks| write("JSONEachRow", &schema, &blocks)).ok(), written, "{format}");
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::display::tabular::Header;
 use crate::input::{RowReader, Rows};
 use crate::json::output::Shape;
 use crate::options::FormatOptions;
+use crate::split::RowEnds;
 use crate::text::scan::{Until, scan, skip_spaces};
 use crate::wire::{Cursor, Stop};
 
@@ -23,7 +24,7 @@ pub(crate) enum Frame {
 }
 
 /// Reads rows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct JsonReader {
     frame: Frame,
     shape: Shape,
@@ -33,6 +34,8 @@ pub(crate) struct JsonReader {
     /// The table's column of each field, for arrays; of the field that an object is likely to have at this place, for objects.
     columns: Vec<Option<usize>>,
     is_ended: bool,
+    /// Whether rows can be read before it is known where they end: the table's types bound how deep that goes.
+    reads_at_once: bool,
     /// Whether a row may have fewer or more values than there are columns.
     variable_columns: bool,
     /// Whether an object under a key `n` has values of the columns `n.a`, `n.b`, ….
@@ -53,6 +56,7 @@ impl JsonReader {
             header,
             columns: Vec::new(),
             is_ended: false,
+            reads_at_once: false,
             variable_columns: options.settings.input_format_json_compact_allow_variable_number_of_columns,
             imports_nested: options.settings.input_format_import_nested_json,
             all_as_strings: JsonRules::of(&options.settings).all_as_strings(),
@@ -130,8 +134,25 @@ impl JsonReader {
         }
     }
 
-    fn read_object(&mut self, row: &[u8], rows: &mut Rows<ValueReader>, position_of: &mut usize) -> Result<(), Stop> {
-        let input = &mut Cursor::complete(row);
+    /// Reads a row, of which nothing is missing, and notes where it stands.
+    fn read_row(
+        &mut self,
+        row: &mut Cursor<'_>,
+        rows: &mut Rows<ValueReader>,
+        position_of: &mut usize,
+    ) -> Result<(), Stop> {
+        match self.shape {
+            Shape::Objects => self.read_object(row, rows, position_of),
+            Shape::Arrays => self.read_array(row, rows, position_of),
+        }
+    }
+
+    fn read_object(
+        &mut self,
+        input: &mut Cursor<'_>,
+        rows: &mut Rows<ValueReader>,
+        position_of: &mut usize,
+    ) -> Result<(), Stop> {
         expect(input, b'{')?;
         skip_spaces(input);
         if input.eat(b'}')? {
@@ -221,30 +242,34 @@ impl JsonReader {
         Ok(Key::Column(position))
     }
 
-    fn read_array(&mut self, row: &[u8], rows: &mut Rows<ValueReader>, position_of: &mut usize) -> Result<(), Stop> {
-        let mut input = Cursor::complete(row);
-        expect(&mut input, b'[')?;
+    fn read_array(
+        &mut self,
+        input: &mut Cursor<'_>,
+        rows: &mut Rows<ValueReader>,
+        position_of: &mut usize,
+    ) -> Result<(), Stop> {
+        expect(input, b'[')?;
         for at in 0..self.columns.len() {
-            skip_spaces(&mut input);
+            skip_spaces(input);
             *position_of = input.position();
             if self.variable_columns && input.peek()? == Some(b']') {
                 break;
             }
             if at > 0 {
-                expect(&mut input, b',')?;
-                skip_spaces(&mut input);
+                expect(input, b',')?;
+                skip_spaces(input);
             }
             *position_of = input.position();
-            self.read_value(self.columns.get(at).copied().flatten(), &mut input, rows)?;
+            self.read_value(self.columns.get(at).copied().flatten(), input, rows)?;
         }
-        skip_spaces(&mut input);
+        skip_spaces(input);
         while self.variable_columns && input.eat(b',')? {
-            skip_spaces(&mut input);
-            self.read_value(None, &mut input, rows)?;
-            skip_spaces(&mut input);
+            skip_spaces(input);
+            self.read_value(None, input, rows)?;
+            skip_spaces(input);
         }
         *position_of = input.position();
-        expect(&mut input, b']')
+        expect(input, b']')
     }
 
     fn read_value(
@@ -293,8 +318,7 @@ impl JsonReader {
             }
             return Ok(());
         }
-        let is_string = *reader.data_type().inner() == DataType::String;
-        if is_string && self.all_as_strings && !rest.starts_with(b"\"") {
+        if self.all_as_strings && !rest.starts_with(b"\"") && *reader.data_type().inner() == DataType::String {
             // Anything that is no string is taken as its own text.
             let length = scan(input, Until::Separator, b"\"")?;
             reader.read_whole(rest.get(..length).unwrap_or_default().trim_ascii_end())?;
@@ -335,8 +359,22 @@ fn expect(input: &mut Cursor<'_>, byte: u8) -> Result<(), Stop> {
 impl RowReader for JsonReader {
     type Column = ValueReader;
 
+    fn fork(&self) -> Option<(RowEnds, Self)> {
+        let ends = match self.shape {
+            Shape::Objects => RowEnds::Brackets(b'{', b'}'),
+            Shape::Arrays => RowEnds::Brackets(b'[', b']'),
+        };
+        Some((ends, self.clone()))
+    }
+
+    fn is_open(&self) -> bool {
+        !self.is_ended
+    }
+
     fn header(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<(), Stop> {
         self.columns = (0..rows.width()).map(Some).collect();
+        // With a key before a row, its column has a value already.
+        self.reads_at_once = self.frame != Frame::Keys && !rows.table.schema.types().any(DataType::has_alternatives);
         if input.rest().starts_with(b"\xEF\xBB\xBF") {
             input.advance(3);
         }
@@ -396,14 +434,19 @@ impl RowReader for JsonReader {
                 rows.column(position)?.read_whole(key.as_bytes())?;
             }
         }
-        let length = scan(input, Until::Close, b"\"")?;
-        let row = input.rest().get(..length).unwrap_or_default();
         let mut position = 0;
-        let outcome = match self.shape {
-            Shape::Objects => self.read_object(row, rows, &mut position),
-            Shape::Arrays => self.read_array(row, rows, &mut position),
-        };
-        match outcome {
+        if self.reads_at_once {
+            let mut row = Cursor::complete(input.rest());
+            if self.read_row(&mut row, rows, &mut position).is_ok() {
+                input.seek(start + row.position());
+                return Ok(true);
+            }
+            // It may be that more has to come.
+            rows.take_back_row();
+        }
+        let length = scan(input, Until::Close, b"\"")?;
+        let mut row = Cursor::complete(input.rest().get(..length).unwrap_or_default());
+        match self.read_row(&mut row, rows, &mut position) {
             Ok(()) => {
                 input.seek(start + length);
                 Ok(true)

@@ -4,11 +4,12 @@ use squall_types::text::ValueReader;
 use squall_types::{Error, ErrorCode};
 
 use crate::input::{RowReader, Rows};
+use crate::split::RowEnds;
 use crate::text::scan::{Until, scan, skip_spaces};
 use crate::wire::{Cursor, Stop};
 
 /// Reads objects, one after the other or in an array.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct JsonWholeReader {
     /// Whether the rows are the items of an array.
     is_array: bool,
@@ -28,6 +29,10 @@ impl JsonWholeReader {
 
 impl RowReader for JsonWholeReader {
     type Column = ValueReader;
+
+    fn fork(&self) -> Option<(RowEnds, Self)> {
+        Some((RowEnds::Brackets(b'{', b'}'), self.clone()))
+    }
 
     fn header(&mut self, input: &mut Cursor<'_>, _: &mut Rows<ValueReader>) -> Result<(), Stop> {
         skip_spaces(input);

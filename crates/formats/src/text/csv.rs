@@ -10,6 +10,7 @@ use crate::display::tabular::Header;
 use crate::input::{RowReader, Rows};
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
+use crate::split::RowEnds;
 use crate::text::field::Fields;
 use crate::text::tab_separated::{enum_name, skip_empty_end};
 use crate::wire::{Cursor, Stop};
@@ -121,7 +122,7 @@ impl OutputFormat for CsvOutput {
 }
 
 /// Reads the CSV formats.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CsvReader {
     header: Header,
     delimiter: u8,
@@ -152,8 +153,8 @@ pub(crate) struct CsvReader {
 /// What the next fields of a row belong to.
 #[derive(Clone, Debug)]
 enum CsvColumn {
-    /// One field: a value of this column, or of none.
-    Field(Option<usize>),
+    /// One field: a value of this column, or of none; whether spaces around it do not belong to it.
+    Field(Option<usize>, bool),
     /// As many fields as the column's tuples have elements, at every level.
     Tuple(usize, DataType),
 }
@@ -361,6 +362,13 @@ impl CsvReader {
         }
     }
 
+    /// A field of a column.
+    fn one_field(&self, position: Option<usize>, rows: &Rows<ValueReader>) -> CsvColumn {
+        let data_type = position.and_then(|position| rows.table.schema.fields.get(position)).map(|(_, found)| found);
+        let is_string = data_type.is_some_and(|found| found.inner().is_string_or_fixed_string());
+        CsvColumn::Field(position, self.trims || !is_string)
+    }
+
     /// Whether the cursor is at a line's end.
     fn is_at_end_of_line(input: &Cursor<'_>) -> Result<bool, Stop> {
         Ok(matches!(input.peek()?, None | Some(b'\n' | b'\r')))
@@ -399,6 +407,10 @@ impl CsvReader {
 impl RowReader for CsvReader {
     type Column = ValueReader;
 
+    fn fork(&self) -> Option<(RowEnds, Self)> {
+        Some((RowEnds::LinesOutsideQuotes, self.clone()))
+    }
+
     fn header(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<(), Stop> {
         if input.rest().starts_with(b"\xEF\xBB\xBF") {
             input.advance(3);
@@ -408,7 +420,7 @@ impl RowReader for CsvReader {
         self.columns = types
             .map(|(position, data_type)| match data_type {
                 DataType::Tuple(elements) if !elements.is_empty() => CsvColumn::Tuple(position, data_type.clone()),
-                _ => CsvColumn::Field(Some(position)),
+                _ => self.one_field(Some(position), rows),
             })
             .collect();
         if input.is_empty() && input.is_last() {
@@ -429,7 +441,8 @@ impl RowReader for CsvReader {
             }
         }
         if names != flat_names || rows.table.schema.len() == flat_names.len() {
-            self.columns = rows.table.positions(&names)?.into_iter().map(CsvColumn::Field).collect();
+            let positions = rows.table.positions(&names)?.into_iter();
+            self.columns = positions.map(|position| self.one_field(position, rows)).collect();
         }
         if self.header.has_types() {
             let types = self.header_row(input)?;
@@ -450,15 +463,7 @@ impl RowReader for CsvReader {
             }
             let is_last = at + 1 == self.columns.len();
             match self.columns[at].clone() {
-                CsvColumn::Field(position) => {
-                    let is_string = |position| {
-                        rows.table
-                            .schema
-                            .types()
-                            .nth(position)
-                            .is_some_and(|found| found.inner().is_string_or_fixed_string())
-                    };
-                    let trims = self.trims || !position.is_some_and(is_string);
+                CsvColumn::Field(position, trims) => {
                     let field = self.field(trims, input)?;
                     if let Some(position) = position {
                         self.read_field(position, &field, rows)?;

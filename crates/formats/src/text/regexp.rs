@@ -6,11 +6,12 @@ use squall_types::{Error, ErrorCode, Result};
 
 use crate::input::{RowReader, Rows};
 use crate::options::FormatOptions;
+use crate::split::RowEnds;
 use crate::text::escaping::Escaping;
 use crate::wire::{Cursor, Stop};
 
 /// Reads lines.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RegexpReader {
     expression: Regex,
     rule: Escaping,
@@ -75,6 +76,10 @@ fn line<'a>(input: &mut Cursor<'a>) -> Result<&'a [u8], Stop> {
 
 impl RowReader for RegexpReader {
     type Column = ValueReader;
+
+    fn fork(&self) -> Option<(RowEnds, Self)> {
+        Some((RowEnds::Lines, self.clone()))
+    }
 
     fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<bool, Stop> {
         let Some(fields) = self.fields(input)? else { return Ok(false) };

@@ -9,6 +9,7 @@ use crate::display::tabular::Header;
 use crate::input::{RowReader, Rows};
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
+use crate::split::RowEnds;
 use crate::text::field::Fields;
 use crate::wire::{Cursor, Stop};
 
@@ -172,7 +173,7 @@ impl OutputFormat for NullOutput {
 }
 
 /// Reads TabSeparated and TabSeparatedRaw.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TabSeparatedReader {
     header: Header,
     is_raw: bool,
@@ -286,7 +287,9 @@ impl TabSeparatedReader {
                 return rows.omit(position);
             }
         }
-        if let (true, Some(name)) = (self.enum_as_number, enum_name(reader.data_type(), field)) {
+        if self.enum_as_number
+            && let Some(name) = enum_name(reader.data_type(), field)
+        {
             return reader.read_whole(name?.as_bytes());
         }
         if self.is_raw { reader.read_whole(field) } else { reader.read_escaped(field) }
@@ -338,6 +341,10 @@ fn expect(input: &mut Cursor<'_>, byte: u8) -> Result<(), Stop> {
 
 impl RowReader for TabSeparatedReader {
     type Column = ValueReader;
+
+    fn fork(&self) -> Option<(RowEnds, Self)> {
+        Some((RowEnds::Lines, self.clone()))
+    }
 
     fn header(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<(), Stop> {
         if input.rest().starts_with(b"\xEF\xBB\xBF") {
@@ -411,7 +418,7 @@ impl RowReader for TabSeparatedReader {
 }
 
 /// Reads TSKV.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TskvReader {
     fields: TabSeparatedReader,
 }
@@ -424,6 +431,10 @@ impl TskvReader {
 
 impl RowReader for TskvReader {
     type Column = ValueReader;
+
+    fn fork(&self) -> Option<(RowEnds, Self)> {
+        Some((RowEnds::Lines, self.clone()))
+    }
 
     fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<bool, Stop> {
         loop {
@@ -458,11 +469,15 @@ impl RowReader for TskvReader {
 }
 
 /// Reads LineAsString: every line is one string.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LineReader;
 
 impl RowReader for LineReader {
     type Column = ValueReader;
+
+    fn fork(&self) -> Option<(RowEnds, Self)> {
+        Some((RowEnds::Lines, self.clone()))
+    }
 
     fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<bool, Stop> {
         let rest = input.rest();

@@ -6,6 +6,7 @@ use squall_types::{Block, Column, Error, ErrorCode, Result};
 use crate::input::{RowReader, Rows};
 use crate::options::{Evaluate, FormatOptions};
 use crate::output::{OutputFormat, Statistics};
+use crate::split::RowEnds;
 use crate::text::field::Fields;
 use crate::text::null_parts::{nulls_as_defaults, with_nulls};
 use crate::text::scan::{Until, scan, skip_spaces};
@@ -130,6 +131,14 @@ fn is_of_null(error: &Error) -> bool {
 
 impl RowReader for ValuesReader {
     type Column = ValueReader;
+
+    fn fork(&self) -> Option<(RowEnds, Self)> {
+        Some((RowEnds::Brackets(b'(', b')'), self.clone()))
+    }
+
+    fn is_open(&self) -> bool {
+        !self.is_ended
+    }
 
     fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<bool, Stop> {
         if self.is_ended {

@@ -23,8 +23,8 @@ pub(super) trait Adapter: Clone + Send + 'static {
     }
 
     /// What the function's results become.
-    fn finished(&self, results: Column) -> Column {
-        results
+    fn finished(&self, results: Column) -> Result<Column> {
+        Ok(results)
     }
 }
 
@@ -79,7 +79,7 @@ impl<A: Adapter> Accumulator for Adapted<A> {
     }
 
     fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
-        Ok(self.adapter.finished(self.nested.finish(groups)?))
+        self.adapter.finished(self.nested.finish(groups)?)
     }
 
     fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {

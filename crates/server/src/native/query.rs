@@ -21,7 +21,7 @@ use super::revision;
 use super::stage::query_of_stage;
 use crate::compression::Codec;
 use crate::logger::{self, Level, LogSubscription};
-use crate::query::{Query, QueryRequest};
+use crate::query::{DataReader, Query, QueryRequest};
 use crate::session::{ExternalTables, ExternalTablesInput, UNNAMED};
 
 /// Bytes of packets that are sent together.
@@ -455,15 +455,9 @@ fn codec(settings: &Settings, is_compressed: bool) -> Result<Option<Codec>> {
 /// Inserts data that stand in the statement.
 async fn insert_inline(query: &mut Query, format: &str, data: &[u8]) -> Result<Outcome> {
     let Some(sink) = query.insert_sink() else { return Err(Error::logical("an INSERT without a sink")) };
-    let mut reader = sink.reader(format)?;
-    let blocks = sink.within(|| {
-        let mut blocks = Vec::new();
-        reader.feed(data, &mut blocks).map(|()| blocks)
-    })?;
-    for block in blocks {
-        sink.send_input(block).await?;
-    }
-    sink.send_rest(reader).await?;
+    let mut reader = DataReader::new(sink, format)?;
+    reader.feed(sink, data).await?;
+    reader.finish(sink).await?;
     query.finish_insert().await?;
     Ok(Outcome::Finished)
 }

@@ -30,6 +30,7 @@ pub use definition::dictionary::{
 };
 use extremes::Extremes;
 pub use insertion::async_insert::{AsyncInsertQueue, AsyncInserts};
+pub use insertion::data_reader::DataReader;
 pub use insertion::input::InputPlace;
 pub use insertion::insert_sink::InsertSink;
 pub use plan::cache::{Parsed, StatementCache};

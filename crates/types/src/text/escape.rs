@@ -176,7 +176,7 @@ fn append_unescaped(out: &mut Vec<u8>, rest: &[u8]) -> Result<usize> {
 /// # Errors
 /// `CANNOT_PARSE_ESCAPE_SEQUENCE`.
 pub fn unescape(field: &[u8]) -> Result<Cow<'_, [u8]>> {
-    let Some(first) = field.iter().position(|byte| *byte == b'\\') else { return Ok(Cow::Borrowed(field)) };
+    let Some(first) = memchr::memchr(b'\\', field) else { return Ok(Cow::Borrowed(field)) };
     let mut out = Vec::with_capacity(field.len());
     let (before, mut rest) = field.split_at(first);
     out.extend_from_slice(before);

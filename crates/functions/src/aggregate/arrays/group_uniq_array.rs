@@ -18,30 +18,48 @@ use crate::aggregate::values::slot_order::by_slots;
 use crate::aggregate::values::value_list::{ValueList, list_column, read_list, write_list};
 
 pub(in crate::aggregate) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
-    let argument = call.argument()?;
-    let limit = call.limit()?.unwrap_or(usize::MAX);
+    Ok(function(call.argument()?, call.limit()?.unwrap_or(usize::MAX), true))
+}
+
+/// The function over values of a type, but with values in the order in which they came, as `-Distinct` wants them.
+pub(in crate::aggregate) fn as_they_came(argument: &DataType) -> Arc<dyn AggregateFunction> {
+    function(argument, usize::MAX, false)
+}
+
+fn function(argument: &DataType, limit: usize, by_slots: bool) -> Arc<dyn AggregateFunction> {
     let data_type = DataType::array(argument.clone());
-    Ok(with_number!(argument,
-        T => grouped::function(GroupUniqArray::<Primitive<T>, PrimitiveKeys<T>>::new(data_type, limit)),
-        otherwise with_element!(argument, E => grouped::function(GroupUniqArray::<E, HashKeys>::new(data_type, limit)))))
+    // A NULL, which only `-Distinct` lets through, is no number.
+    let of_any = |data_type| with_element!(argument, E => grouped::function(GroupUniqArray::<E, HashKeys>::new(data_type, limit, by_slots)));
+    if argument.is_nullable() {
+        return of_any(data_type);
+    }
+    with_number!(argument,
+        T => grouped::function(GroupUniqArray::<Primitive<T>, PrimitiveKeys<T>>::new(data_type, limit, by_slots)),
+        otherwise of_any(data_type))
 }
 
 #[derive(Debug)]
 struct GroupUniqArray<E, K> {
     data_type: DataType,
     limit: usize,
+    /// Whether results are in the order of ClickHouse's hash tables.
+    by_slots: bool,
     kinds: PhantomData<(E, K)>,
 }
 
 impl<E, K> GroupUniqArray<E, K> {
-    fn new(data_type: DataType, limit: usize) -> Self {
-        Self { data_type, limit, kinds: PhantomData }
+    fn new(data_type: DataType, limit: usize, by_slots: bool) -> Self {
+        Self { data_type, limit, by_slots, kinds: PhantomData }
     }
 }
+
+/// So few values are looked through one by one, and have no set of keys.
+const FEW: usize = 16;
 
 /// Distinct values with their keys.
 #[derive(Clone)]
 pub(in crate::aggregate) struct Values<K, V> {
+    /// Empty while there are few.
     keys: HashSet<K>,
     values: Vec<(K, V)>,
 }
@@ -55,7 +73,20 @@ impl<K: Default, V> Default for Values<K, V> {
 impl<K: SetKey, V> Values<K, V> {
     #[inline]
     fn add(&mut self, key: K, limit: usize, value: impl FnOnce() -> V) {
-        if self.values.len() < limit && self.keys.insert(key) {
+        if self.values.len() >= limit {
+            return;
+        }
+        let is_new = if self.values.len() < FEW {
+            self.values.iter().all(|(known, _)| *known != key)
+        } else {
+            if self.keys.len() == 0 {
+                self.values.iter().for_each(|(known, _)| {
+                    self.keys.insert(*known);
+                });
+            }
+            self.keys.insert(key)
+        };
+        if is_new {
             self.values.push((key, value()));
         }
     }
@@ -233,7 +264,8 @@ impl<E: Element, K: Keys> StateFunction for GroupUniqArray<E, K> {
             }
             list
         };
-        by_slots(list_column::<E>(&self.data_type, states.into_iter().map(list))?)
+        let lists = list_column::<E>(&self.data_type, states.into_iter().map(list))?;
+        if self.by_slots { by_slots(lists) } else { Ok(lists) }
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {

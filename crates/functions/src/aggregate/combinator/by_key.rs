@@ -6,11 +6,13 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ListArray, StructArray};
 use arrow_buffer::OffsetBuffer;
+use hashbrown::HashMap;
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, checkpoint};
 
 use super::fanned::{Fan, Fanned, Places};
 use crate::accumulator::AggregateFunction;
 use crate::aggregate::plain::plain;
+use crate::aggregate::values::row_hash::row_hashes;
 use crate::aggregate::values::state_bytes::{put_value, put_varint, take_count, take_value};
 use crate::aggregate::values::value_key::ValueKey as Key;
 
@@ -79,14 +81,20 @@ impl Fan for ByKey {
         let part = |at: usize, data_type: &DataType| {
             Column::new(data_type.clone(), entries.column(at).slice(start, end - start))
         };
-        let (keys, values) = (part(0, key), plain(&part(1, value))?);
+        let (keys, values) = (plain(&part(0, key))?, plain(&part(1, value))?);
+        let hashes = row_hashes(std::slice::from_ref(&keys), end - start)?;
+        // Rows mostly have the keys of others: these are looked up by their hashes.
+        let mut known: HashMap<(usize, u128), u32> = HashMap::new();
         let mut states = Vec::with_capacity(end - start);
         for (row, length) in list.offsets().lengths().take(rows).enumerate() {
-            let places = &mut groups[group(row)];
+            let group = group(row);
             for _ in 0..length {
                 checkpoint(64)?;
-                let key = Key(keys.value(states.len()));
-                states.push(*places.entry(key).or_insert_with(&mut *fresh));
+                let item = states.len();
+                let state = known
+                    .entry((group, hashes[item]))
+                    .or_insert_with(|| *groups[group].entry(Key(keys.value(item))).or_insert_with(&mut *fresh));
+                states.push(*state);
             }
         }
         Ok((vec![values], states))

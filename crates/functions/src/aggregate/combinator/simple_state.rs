@@ -68,7 +68,7 @@ impl FrameWalk for NamedWalk<'_> {
 struct Named(Arc<DataType>);
 
 impl Adapter for Named {
-    fn finished(&self, results: Column) -> Column {
-        results.with_type((*self.0).clone())
+    fn finished(&self, results: Column) -> Result<Column> {
+        Ok(results.with_type((*self.0).clone()))
     }
 }

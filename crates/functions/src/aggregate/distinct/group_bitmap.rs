@@ -8,6 +8,7 @@ use arrow_array::types::UInt64Type;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
 
+use super::growing_integers::GrowingIntegers;
 use crate::accumulator::AggregateFunction;
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
@@ -48,6 +49,13 @@ impl Integers {
         match self {
             Self::Bitmap(bitmap) => bitmap,
             Self::List(_) => unreachable!("it has just become a bitmap"),
+        }
+    }
+
+    pub(in crate::aggregate) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::List(list) => list.capacity() * 8,
+            Self::Bitmap(bitmap) => bitmap.serialized_size() + size_of::<RoaringTreemap>(),
         }
     }
 
@@ -99,13 +107,11 @@ impl Integers {
         match (&mut *self, &other, rule) {
             (_, Self::List(list), Rule::Or) => list.iter().for_each(|integer| self.insert(*integer)),
             (Self::List(list), _, Rule::And) => list.retain(|integer| other.contains(*integer)),
-            (_, _, Rule::And) => *self.bitmap() &= other.bitmap().clone(),
-            (_, _, Rule::Or) => *self.bitmap() |= other.bitmap().clone(),
-            (_, _, Rule::Xor) => {
-                *self.bitmap() ^= other.bitmap().clone();
-            }
+            (_, _, Rule::And) => *self.bitmap() &= std::mem::take(other.bitmap()),
+            (_, _, Rule::Or) => *self.bitmap() |= std::mem::take(other.bitmap()),
+            (_, _, Rule::Xor) => *self.bitmap() ^= std::mem::take(other.bitmap()),
             (Self::List(list), _, Rule::AndNot) => list.retain(|integer| !other.contains(*integer)),
-            (Self::Bitmap(bitmap), _, Rule::AndNot) => **bitmap -= other.bitmap().clone(),
+            (Self::Bitmap(bitmap), _, Rule::AndNot) => **bitmap -= std::mem::take(other.bitmap()),
         }
     }
 
@@ -224,15 +230,8 @@ fn counts(states: impl Iterator<Item = u64>) -> Result<Column> {
     Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, states.collect()))
 }
 
-fn heap_bytes(integers: &Integers) -> usize {
-    match integers {
-        Integers::List(list) => list.capacity() * 8,
-        Integers::Bitmap(bitmap) => bitmap.serialized_size() + size_of::<RoaringTreemap>(),
-    }
-}
-
 impl StateFunction for GroupBitmap {
-    type State = Integers;
+    type State = GrowingIntegers;
     type Rows<'a> = Vec<u64>;
 
     const HAS_HEAP: bool = true;
@@ -241,8 +240,8 @@ impl StateFunction for GroupBitmap {
         &DataType::UInt64
     }
 
-    fn state(&self) -> Integers {
-        Integers::default()
+    fn state(&self) -> GrowingIntegers {
+        GrowingIntegers::default()
     }
 
     fn rows(&self, arguments: &[Column]) -> Result<Vec<u64>> {
@@ -251,30 +250,33 @@ impl StateFunction for GroupBitmap {
         Ok(bits.into_iter().map(|bits| self.form.in_bitmaps(bits)).collect())
     }
 
-    fn add(&self, state: &mut Integers, rows: &Vec<u64>, row: usize) {
+    fn add(&self, state: &mut GrowingIntegers, rows: &Vec<u64>, row: usize) {
         state.insert(rows[row]);
     }
 
-    fn merge(&self, into: &mut Integers, from: Integers) -> Result<()> {
+    fn merge(&self, into: &mut GrowingIntegers, from: GrowingIntegers) -> Result<()> {
+        let from = Integers::from(from);
         checkpoint(from.count() as usize / 16)?;
-        into.combine(from, Rule::Or);
+        let mut integers = Integers::from(std::mem::take(into));
+        integers.combine(from, Rule::Or);
+        *into = integers.into();
         Ok(())
     }
 
-    fn write(&self, state: &Integers, out: &mut Vec<u8>) -> Result<()> {
-        state.write(self.form, out)
+    fn write(&self, state: &GrowingIntegers, out: &mut Vec<u8>) -> Result<()> {
+        state.all().write(self.form, out)
     }
 
-    fn read(&self, bytes: &mut &[u8]) -> Result<Integers> {
-        Integers::read(self.form, bytes)
+    fn read(&self, bytes: &mut &[u8]) -> Result<GrowingIntegers> {
+        Ok(Integers::read(self.form, bytes)?.into())
     }
 
-    fn finish(&self, states: Vec<Integers>) -> Result<Column> {
-        counts(states.iter().map(Integers::count))
+    fn finish(&self, states: Vec<GrowingIntegers>) -> Result<Column> {
+        counts(states.into_iter().map(|state| Integers::from(state).count()))
     }
 
-    fn heap_bytes(&self, state: &Integers) -> usize {
-        heap_bytes(state)
+    fn heap_bytes(&self, state: &GrowingIntegers) -> usize {
+        state.heap_bytes()
     }
 }
 
@@ -357,6 +359,6 @@ impl StateFunction for OfBitmaps {
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
-        state.as_ref().map_or(0, heap_bytes)
+        state.as_ref().map_or(0, Integers::heap_bytes)
     }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod distinct_paths;
 pub(crate) mod group_bitmap;
+mod growing_integers;
 pub(super) mod hash_set;
 pub(super) mod hyper_log_log;
 pub(super) mod parted;

@@ -1,12 +1,11 @@
 //! `quantileExactWeighted`, `quantileExactWeightedInterpolated`, `quantileInterpolatedWeighted`: every distinct value with its weight.
 
-use std::collections::HashMap;
-
 use squall_types::{Result, checkpoint};
 
 use super::sketched::Sketch;
 use crate::aggregate::values::ordered::Numbers;
 use crate::aggregate::values::state_bytes::{Raw, put_varint, take_count};
+use crate::aggregate::values::tally::Tally;
 
 /// How a level becomes a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,28 +118,28 @@ impl<V: Copy + Ord> Sorted<V> {
 }
 
 impl Sketch for Weighted {
-    type State = HashMap<u64, u64>;
+    type State = Tally<u64, u64>;
 
     fn state(&self) -> Self::State {
-        HashMap::new()
+        Tally::default()
     }
 
     fn add(&self, state: &mut Self::State, value: u64, weight: u64) {
-        let sum = state.entry(value).or_default();
+        let sum = state.of(value);
         *sum = sum.wrapping_add(weight);
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         checkpoint(from.len() * 50)?;
-        from.into_iter().for_each(|(value, weight)| self.add(into, value, weight));
+        from.iter().for_each(|(value, weight)| self.add(into, value, weight));
         Ok(())
     }
 
     fn quantiles(&self, state: Self::State, levels: &[f64], item: Numbers) -> Vec<u64> {
-        if state.is_empty() {
+        if state.len() == 0 {
             return vec![item.none(); levels.len()];
         }
-        let sorted = Sorted::all(state.into_iter().collect());
+        let sorted = Sorted::all(state.iter().collect());
         let value = |level: &f64| match self.rule {
             Rule::Exact => sorted.exact(*level),
             Rule::Middles => item.rank_of(sorted.middles(*level, |value| self.numbers.to_f64(value))),
@@ -151,15 +150,19 @@ impl Sketch for Weighted {
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
         put_varint(state.len() as u64, out);
-        for (value, weight) in state {
-            self.numbers.put(*value, out);
+        for (value, weight) in state.sorted() {
+            self.numbers.put(value, out);
             weight.put(out);
         }
         Ok(())
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
-        (0..take_count(bytes)?).map(|_| Ok((self.numbers.take(bytes)?, Raw::take(bytes)?))).collect()
+        let mut state = Tally::default();
+        for _ in 0..take_count(bytes)? {
+            *state.of(self.numbers.take(bytes)?) = Raw::take(bytes)?;
+        }
+        Ok(state)
     }
 
     fn items(&self, state: &Self::State) -> usize {
@@ -167,6 +170,6 @@ impl Sketch for Weighted {
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
-        state.capacity() * 18
+        state.heap_bytes()
     }
 }

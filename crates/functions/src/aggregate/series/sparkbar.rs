@@ -1,6 +1,5 @@
 //! `sparkbar(width[, begin, end])(x, y)`: a bar chart of blocks: the sums of `y` over equal ranges of `x`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint, convert_value};
@@ -11,6 +10,7 @@ use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::results::value_column;
 use crate::aggregate::values::ordered::Numbers;
 use crate::aggregate::values::state_bytes::{put_varint, take_count};
+use crate::aggregate::values::tally::Tally;
 
 /// The blocks, from no height on.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -75,7 +75,7 @@ struct Sparkbar {
 /// The sum at each place, and the ends of all places and heights.
 #[derive(Clone)]
 pub(in crate::aggregate) struct Points {
-    sums: BTreeMap<u64, f64>,
+    sums: Tally<u64, f64>,
     places: (u64, u64),
     heights: (f64, f64),
 }
@@ -90,14 +90,14 @@ impl Sparkbar {
         if height.is_nan() || height <= 0.0 {
             return;
         }
-        let sum = state.sums.entry(place).or_default();
+        let sum = state.sums.of(place);
         *sum += height;
         state.heights.0 = state.heights.0.min(*sum);
         state.heights.1 = state.heights.1.max(*sum);
     }
 
     fn bars(&self, state: &Points) -> String {
-        if state.sums.is_empty() {
+        if state.sums.len() == 0 {
             return String::new();
         }
         let (first, last) = if self.is_given { self.range } else { state.places };
@@ -109,8 +109,8 @@ impl Sparkbar {
         let mut bars = vec![0.0; self.width];
         let is_narrow = places <= self.width as f64;
         let mut counts = vec![0_u64; self.width];
-        for (place, sum) in &state.sums {
-            let at = (*place - first) as f64;
+        for (place, sum) in state.sums.sorted() {
+            let at = (place - first) as f64;
             let bar = if is_narrow { at * (self.width as f64 / places) } else { at * self.width as f64 / places };
             let bar = (bar as usize).min(self.width - 1);
             bars[bar] += sum;
@@ -147,7 +147,7 @@ impl StateFunction for Sparkbar {
     }
 
     fn state(&self) -> Points {
-        Points { sums: BTreeMap::new(), places: (u64::MAX, 0), heights: (f64::INFINITY, 0.0) }
+        Points { sums: Tally::default(), places: (u64::MAX, 0), heights: (f64::INFINITY, 0.0) }
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
@@ -161,7 +161,7 @@ impl StateFunction for Sparkbar {
 
     fn merge(&self, into: &mut Points, from: Points) -> Result<()> {
         checkpoint(from.sums.len() * 50)?;
-        from.sums.into_iter().for_each(|(place, height)| self.insert(into, place, height));
+        from.sums.iter().for_each(|(place, height)| self.insert(into, place, height));
         Ok(())
     }
 
@@ -177,9 +177,9 @@ impl StateFunction for Sparkbar {
         heights(state.heights.0, out);
         heights(state.heights.1, out);
         put_varint(state.sums.len() as u64, out);
-        for (place, sum) in &state.sums {
-            places(*place, out);
-            heights(*sum, out);
+        for (place, sum) in state.sums.sorted() {
+            places(place, out);
+            heights(sum, out);
         }
         Ok(())
     }
@@ -201,6 +201,6 @@ impl StateFunction for Sparkbar {
     }
 
     fn heap_bytes(&self, state: &Points) -> usize {
-        state.sums.len() * 32
+        state.sums.heap_bytes()
     }
 }

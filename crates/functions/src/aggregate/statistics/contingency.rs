@@ -1,7 +1,6 @@
 //! `cramersV`, `cramersVBiasCorrected`, `theilsU`, `contingency`: how strongly two columns depend on one another, from how often each of
 //! their values, and each pair of them, occurs. Values are told apart by their hashes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::types::Float64Type;
@@ -12,6 +11,7 @@ use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::row_hash::byte_hashes;
 use crate::aggregate::values::state_bytes::{Raw, put_varint, take_count};
+use crate::aggregate::values::tally::Tally;
 
 /// What is asked of the table of pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,21 +44,21 @@ struct CrossTable {
 #[derive(Clone, Default)]
 pub(in crate::aggregate) struct Counts {
     count: u64,
-    lefts: BTreeMap<u64, u64>,
-    rights: BTreeMap<u64, u64>,
-    pairs: BTreeMap<(u64, u64), u64>,
+    lefts: Tally<u64, u64>,
+    rights: Tally<u64, u64>,
+    pairs: Tally<(u64, u64), u64>,
 }
 
 impl Counts {
     /// Pearson's χ² over the number of rows.
     fn phi_squared(&self) -> f64 {
-        let share = |((left, right), count): (&(u64, u64), &u64)| {
-            let of = |counts: &BTreeMap<u64, u64>, key: &u64| counts.get(key).copied().unwrap_or(1) as f64;
-            let count = *count as f64;
+        let share = |((left, right), count): ((u64, u64), u64)| {
+            let of = |counts: &Tally<u64, u64>, key| counts.get(&key).unwrap_or(1) as f64;
+            let count = count as f64;
             count * count / (of(&self.lefts, left) * of(&self.rights, right))
         };
         // Rounding must not take it below 0.
-        (self.pairs.iter().map(share).sum::<f64>() - 1.0).max(0.0)
+        (self.pairs.sorted().into_iter().map(share).sum::<f64>() - 1.0).max(0.0)
     }
 
     fn result(&self, kind: Kind) -> f64 {
@@ -81,20 +81,20 @@ impl Counts {
             }
             Kind::TheilsU => {
                 let count = self.count as f64;
-                let entropy = |count_of: &u64| {
-                    let share = *count_of as f64 / count;
+                let entropy = |(_, count_of): (u64, u64)| {
+                    let share = count_of as f64 / count;
                     share * share.ln()
                 };
-                let of_left: f64 = self.lefts.values().map(entropy).sum();
+                let of_left: f64 = self.lefts.sorted().into_iter().map(entropy).sum();
                 if of_left == 0.0 {
                     return 0.0;
                 }
-                let conditional = |((_, right), pair): (&(u64, u64), &u64)| {
-                    let pair = *pair as f64 / count;
-                    let right = self.rights.get(right).copied().unwrap_or(1) as f64 / count;
+                let conditional = |((_, right), pair): ((u64, u64), u64)| {
+                    let pair = pair as f64 / count;
+                    let right = self.rights.get(&right).unwrap_or(1) as f64 / count;
                     pair * (pair / right).ln()
                 };
-                let under_right: f64 = self.pairs.iter().map(conditional).sum();
+                let under_right: f64 = self.pairs.sorted().into_iter().map(conditional).sum();
                 ((of_left - under_right) / of_left).clamp(0.0, 1.0)
             }
         }
@@ -124,17 +124,17 @@ impl StateFunction for CrossTable {
     fn add(&self, state: &mut Counts, (lefts, rights): &Self::Rows<'_>, row: usize) {
         let (left, right) = (lefts[row], rights[row]);
         state.count += 1;
-        *state.lefts.entry(left).or_default() += 1;
-        *state.rights.entry(right).or_default() += 1;
-        *state.pairs.entry((left, right)).or_default() += 1;
+        *state.lefts.of(left) += 1;
+        *state.rights.of(right) += 1;
+        *state.pairs.of((left, right)) += 1;
     }
 
     fn merge(&self, into: &mut Counts, from: Counts) -> Result<()> {
         checkpoint(from.pairs.len() * 200)?;
         into.count += from.count;
-        from.lefts.into_iter().for_each(|(key, count)| *into.lefts.entry(key).or_default() += count);
-        from.rights.into_iter().for_each(|(key, count)| *into.rights.entry(key).or_default() += count);
-        from.pairs.into_iter().for_each(|(key, count)| *into.pairs.entry(key).or_default() += count);
+        from.lefts.iter().for_each(|(key, count)| *into.lefts.of(key) += count);
+        from.rights.iter().for_each(|(key, count)| *into.rights.of(key) += count);
+        from.pairs.iter().for_each(|(key, count)| *into.pairs.of(key) += count);
         Ok(())
     }
 
@@ -146,13 +146,13 @@ impl StateFunction for CrossTable {
         state.count.put(out);
         for counts in [&state.lefts, &state.rights] {
             put_varint(counts.len() as u64, out);
-            counts.iter().for_each(|(key, count)| {
+            counts.sorted().into_iter().for_each(|(key, count)| {
                 key.put(out);
                 count.put(out);
             });
         }
         put_varint(state.pairs.len() as u64, out);
-        for ((left, right), count) in &state.pairs {
+        for ((left, right), count) in state.pairs.sorted() {
             [left, right, count].into_iter().for_each(|number| number.put(out));
         }
         Ok(())
@@ -162,15 +162,15 @@ impl StateFunction for CrossTable {
         let mut state = Counts { count: Raw::take(bytes)?, ..Counts::default() };
         for counts in [&mut state.lefts, &mut state.rights] {
             for _ in 0..take_count(bytes)? {
-                counts.insert(Raw::take(bytes)?, Raw::take(bytes)?);
+                *counts.of(Raw::take(bytes)?) = Raw::take(bytes)?;
             }
         }
         for _ in 0..take_count(bytes)? {
             let pair = (Raw::take(bytes)?, Raw::take(bytes)?);
-            if !state.lefts.contains_key(&pair.0) || !state.rights.contains_key(&pair.1) {
+            if state.lefts.get(&pair.0).is_none() || state.rights.get(&pair.1).is_none() {
                 return Err(Error::new(ErrorCode::INCORRECT_DATA, "A pair of values that are not counted"));
             }
-            state.pairs.insert(pair, Raw::take(bytes)?);
+            *state.pairs.of(pair) = Raw::take(bytes)?;
         }
         Ok(state)
     }
@@ -181,6 +181,6 @@ impl StateFunction for CrossTable {
     }
 
     fn heap_bytes(&self, state: &Counts) -> usize {
-        (state.lefts.len() + state.rights.len()) * 30 + state.pairs.len() * 40
+        state.lefts.heap_bytes() + state.rights.heap_bytes() + state.pairs.heap_bytes()
     }
 }

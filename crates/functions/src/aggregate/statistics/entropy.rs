@@ -1,6 +1,5 @@
 //! `entropy`: Shannon's entropy of the distinct values, in bits.
 
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::number::with_number;
 use crate::aggregate::values::state_bytes::{Raw, put_varint, take_count};
+use crate::aggregate::values::tally::Tally;
 
 pub(in crate::aggregate) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -29,8 +29,8 @@ struct Entropy<K> {
     keys: PhantomData<K>,
 }
 
-impl<K: Keys<Key: Ord>> StateFunction for Entropy<K> {
-    type State = BTreeMap<K::Key, u64>;
+impl<K: Keys<Key: Ord + std::hash::Hash>> StateFunction for Entropy<K> {
+    type State = Tally<K::Key, u64>;
     type Rows<'a> = std::borrow::Cow<'a, [K::Key]>;
 
     const HAS_HEAP: bool = true;
@@ -41,7 +41,7 @@ impl<K: Keys<Key: Ord>> StateFunction for Entropy<K> {
     }
 
     fn state(&self) -> Self::State {
-        BTreeMap::new()
+        Tally::default()
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
@@ -49,12 +49,12 @@ impl<K: Keys<Key: Ord>> StateFunction for Entropy<K> {
     }
 
     fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
-        *state.entry(rows[row]).or_default() += 1;
+        *state.of(rows[row]) += 1;
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         checkpoint(from.len() * 100)?;
-        from.into_iter().for_each(|(key, count)| *into.entry(key).or_default() += count);
+        from.iter().for_each(|(key, count)| *into.of(key) += count);
         Ok(())
     }
 
@@ -64,31 +64,35 @@ impl<K: Keys<Key: Ord>> StateFunction for Entropy<K> {
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
         put_varint(state.len() as u64, out);
-        state.iter().for_each(|(key, count)| {
-            K::put(*key, out);
+        state.sorted().into_iter().for_each(|(key, count)| {
+            K::put(key, out);
             count.put(out);
         });
         Ok(())
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
-        (0..take_count(bytes)?).map(|_| Ok((K::take(bytes)?, Raw::take(bytes)?))).collect()
+        let mut state = Tally::default();
+        for _ in 0..take_count(bytes)? {
+            *state.of(K::take(bytes)?) = Raw::take(bytes)?;
+        }
+        Ok(state)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
         let entropy = |state: Self::State| {
-            let total = state.values().sum::<u64>() as f64;
-            let part = |count: &u64| {
-                let share = *count as f64 / total;
+            let total = state.iter().map(|(_, count)| count).sum::<u64>() as f64;
+            let part = |(_, count): (K::Key, u64)| {
+                let share = count as f64 / total;
                 share * share.log2()
             };
-            let sum: f64 = state.values().map(part).sum();
+            let sum: f64 = state.sorted().into_iter().map(part).sum();
             0.0 - sum
         };
         Ok(Column::from_primitive::<Float64Type>(DataType::Float64, states.into_iter().map(entropy).collect()))
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
-        state.len() * (size_of::<K::Key>() + 24)
+        state.heap_bytes()
     }
 }

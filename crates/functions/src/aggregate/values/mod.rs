@@ -9,5 +9,6 @@ pub(crate) mod row_hash;
 pub(super) mod selection;
 pub(super) mod slot_order;
 pub(crate) mod state_bytes;
+pub(super) mod tally;
 pub(super) mod value_key;
 pub(super) mod value_list;

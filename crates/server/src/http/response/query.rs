@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_formats::{FormatOptions, InputFormat, output_format};
+use squall_formats::{FormatOptions, output_format};
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 use crate::compression::Codec;
@@ -12,7 +12,7 @@ use crate::http::request::QueryRequest as HttpQuery;
 use crate::http::request::input::Input;
 use crate::http::response::body::{Body, Compression, ResultWriter, Stream};
 use crate::http::response::{QueryHeaders, Response};
-use crate::query::{InsertSink, Query};
+use crate::query::{DataReader, Query};
 
 /// A result of up to this many bytes is made before the response begins, so that its errors have a status of their own.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -105,9 +105,6 @@ impl Connection {
     }
 }
 
-/// Bytes of an INSERT's data that are read at a time.
-const FEED_BYTES: usize = 128 << 10;
-
 /// Feeds an INSERT with the data in the statement's text and what is left of the body.
 pub(in crate::http) async fn insert(
     query: &mut Query,
@@ -116,32 +113,15 @@ pub(in crate::http) async fn insert(
     input: Option<&mut Input>,
 ) -> Result<()> {
     let Some(sink) = query.insert_sink() else { return Err(Error::logical("an INSERT without a sink")) };
-    let mut reader = sink.reader(format)?;
-    feed(sink, &mut *reader, inline).await?;
+    let mut reader = DataReader::new(sink, format)?;
+    reader.feed(sink, inline).await?;
     if let Some(input) = input {
         while let Some(piece) = input.next().await? {
-            feed(sink, &mut *reader, &piece).await?;
+            reader.feed(sink, &piece).await?;
         }
     }
-    sink.send_rest(reader).await?;
+    reader.finish(sink).await?;
     query.finish_insert().await
-}
-
-/// Reads data in pieces, between which other connections are served, and sends the blocks.
-async fn feed(sink: &mut InsertSink, reader: &mut dyn InputFormat, bytes: &[u8]) -> Result<()> {
-    for (number, piece) in bytes.chunks(FEED_BYTES).enumerate() {
-        if number > 0 {
-            tokio::task::yield_now().await;
-        }
-        let blocks = sink.within(|| {
-            let mut blocks = Vec::new();
-            reader.feed(piece, &mut blocks).map(|()| blocks)
-        })?;
-        for block in blocks {
-            sink.send_input(block).await?;
-        }
-    }
-    Ok(())
 }
 
 /// How a response is compressed, and what `Content-Encoding` says of it.

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use squall_engine::{Check, InsertStream, QueryContext};
+use squall_engine::{Check, InsertStream, QueryContext, Spawned};
 use squall_formats::{FormatOptions, InputBlock, InputFormat, Omitted, input_format};
 use squall_planner::{Expression, InsertPlan, insert_columns, plan_defaults, plan_insert};
 use squall_sql::ast;
 use squall_storage::Table;
-use squall_types::{Block, Result, Schema};
+use squall_types::{Block, Error, Result, Schema};
 
 use super::async_insert::{self, Collected, Form};
 use super::cascade::Cascade;
@@ -188,6 +188,30 @@ impl InsertSink {
         work()
     }
 
+    fn stream(&self) -> Option<&InsertStream> {
+        match &self.destination {
+            Destination::Table(writing) => Some(&writing.stream),
+            Destination::Others(..) | Destination::Query(_) => None,
+        }
+    }
+
+    /// How many workers may read data for the INSERT; none where its rows do not go to a table of their own.
+    pub(super) fn workers_max(&self) -> usize {
+        self.stream().map_or(0, InsertStream::workers_max)
+    }
+
+    /// Has a worker do work that makes blocks of the input.
+    ///
+    /// # Errors
+    /// Without workers.
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<Spawned<T>> {
+        let stream = self.stream().ok_or_else(|| Error::logical("an INSERT without workers"))?;
+        Ok(stream.spawn(work))
+    }
+
     /// Sends what a format read; waits while the table is behind.
     ///
     /// # Errors
@@ -201,6 +225,14 @@ impl InsertSink {
         self.send(block).await
     }
 
+    /// The same for several blocks.
+    pub(super) async fn send_all(&mut self, inputs: Vec<InputBlock>) -> Result<()> {
+        for input in inputs {
+            self.send_input(input).await?;
+        }
+        Ok(())
+    }
+
     /// Ends the input of a format and sends what is left in it. A format that reads only now does so block by block on a thread that may take
     /// its time, in the query's name.
     ///
@@ -211,9 +243,7 @@ impl InsertSink {
             let mut blocks = Vec::new();
             reader.finish(&mut blocks).map(|()| blocks)
         })?;
-        for block in blocks {
-            self.send_input(block).await?;
-        }
+        self.send_all(blocks).await?;
         while reader.reads_at_end() {
             let context = self.context.clone();
             let read = run_blocking(move || {

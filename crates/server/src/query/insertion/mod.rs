@@ -2,6 +2,7 @@
 
 pub(super) mod async_insert;
 pub(super) mod cascade;
+pub(super) mod data_reader;
 pub(super) mod input;
 pub(super) mod insert;
 pub(super) mod insert_id;

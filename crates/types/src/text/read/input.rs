@@ -101,17 +101,13 @@ impl<'a> Input<'a> {
 
     fn skip_json_string(&mut self) -> Result<()> {
         self.expect(b'"')?;
-        let rest = self.rest();
-        let mut at = 0;
-        while let Some(byte) = rest.get(at) {
-            match byte {
-                b'"' => {
-                    self.at += at + 1;
-                    return Ok(());
-                }
-                b'\\' => at += 2,
-                _ => at += 1,
+        while let Some(end) = memchr::memchr2(b'"', b'\\', self.rest()) {
+            self.at += end + 1;
+            if self.text.get(self.at - 1) == Some(&b'"') {
+                return Ok(());
             }
+            // What a backslash escapes.
+            self.at += 1;
         }
         Err(Error::new(ErrorCode::INCORRECT_DATA, "A string of JSON has no end"))
     }
@@ -156,7 +152,7 @@ pub(super) fn shown(text: &[u8]) -> std::borrow::Cow<'_, str> {
 #[inline]
 pub(super) fn plain_string(text: &[u8], quote: u8) -> Option<&[u8]> {
     let contents = text.strip_prefix(&[quote])?;
-    let end = contents.iter().position(|byte| *byte == quote || *byte == b'\\')?;
+    let end = memchr::memchr2(quote, b'\\', contents)?;
     let is_end = contents.get(end) == Some(&quote) && (quote == b'"' || contents.get(end + 1) != Some(&quote));
     if is_end { contents.get(..end) } else { None }
 }
