@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use arrow_array::types::UInt64Type;
 use squall_engine::{Engine, QueryContext};
 use squall_planner::{ColumnDescription, Expression, KeyExpression, Plan, TableDefinition};
-use squall_runtime::{ThreadPool, block_on};
+use squall_runtime::{Pieces, ThreadPool, block_on};
 use squall_scheduler::{CpuShare, PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
 use squall_storage::{Databases, StorageOptions};
-use squall_types::{Block, Column, DataType, Schema, Settings};
+use squall_types::{Block, Column, DataType, ErrorCode, Schema, Settings};
 
 fn engine(policy: PolicyKind) -> Engine {
     let pool = ThreadPool::new(Default::default());
@@ -108,6 +108,36 @@ fn a_short_query_runs_between_the_pieces_of_an_insert() {
     assert!(!inserting.is_finished(), "the queries had to wait for the whole INSERT");
     inserting.join().unwrap().unwrap();
     assert_eq!(databases.table("default", "t").unwrap().rows(), Some(rows));
+    engine.scheduler().stop();
+}
+
+/// Work for an INSERT gives its result, or the INSERT's error to who waits for it: whether a worker has begun it, whether it goes on for ever,
+/// and if it comes only after the end.
+#[test]
+fn work_for_an_insert_ends_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, databases) = (engine(PolicyKind::Stride), databases(folder.path(), 1));
+    let table = databases.table("default", "t").unwrap();
+    let mut stream = engine.insert(&*table, None, context("insert")).unwrap();
+    let made = block_on(stream.spawn(async { block(1, 10, 0) }).done()).unwrap();
+    block_on(stream.send(made)).unwrap();
+    block_on(stream.finish()).unwrap();
+    assert_eq!(databases.table("default", "t").unwrap().rows(), Some(10));
+
+    let context = context("cancelled");
+    let stream = engine.insert(&*table, None, context.clone()).unwrap();
+    let endless = || async {
+        loop {
+            Pieces::give_way().await;
+        }
+    };
+    let waiting: Vec<_> = (0..3).map(|_| stream.spawn::<()>(endless())).collect();
+    context.cancel();
+    let code = |outcome: squall_types::Result<()>| outcome.unwrap_err().code;
+    for work in waiting {
+        assert_eq!(code(block_on(work.done())), ErrorCode::QUERY_WAS_CANCELLED);
+    }
+    assert_eq!(code(block_on(stream.spawn(endless()).done())), ErrorCode::QUERY_WAS_CANCELLED);
     engine.scheduler().stop();
 }
 

@@ -12,6 +12,7 @@ use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
 use crate::split::RowEnds;
 use crate::text::field::Fields;
+use crate::text::scan::find_field_end;
 use crate::text::tab_separated::{enum_name, skip_empty_end};
 use crate::wire::{Cursor, Stop};
 
@@ -225,7 +226,7 @@ impl CsvReader {
             Some(quote @ b'\'') if self.allow_single_quotes => self.quoted_field(quote, input),
             _ => {
                 let rest = input.rest();
-                let end = match memchr::memchr3(self.delimiter, b'\n', b'\r', rest) {
+                let end = match find_field_end([self.delimiter, b'\n', b'\r'], rest) {
                     Some(end) => end,
                     None if input.is_last() => rest.len(),
                     None => return Err(Stop::Incomplete),

@@ -20,6 +20,32 @@ const SPECIAL: [bool; 256] = {
     table
 };
 
+/// Bytes of a word that are zero, by their highest bits: right up to the first of them.
+const fn zero_bytes(word: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    word.wrapping_sub(ONES) & !word & ONES << 7
+}
+
+/// The first place of one of three bytes. Fields of text are mostly so short that calling [`memchr::memchr3`] takes longer than looking.
+#[inline]
+pub(crate) fn find_field_end(ends: [u8; 3], text: &[u8]) -> Option<usize> {
+    const WORDS_LOOKED_AT: usize = 2;
+    let (words, _) = text.as_chunks::<8>();
+    let mut at = 0;
+    for word in words.iter().take(WORDS_LOOKED_AT) {
+        let word = u64::from_le_bytes(*word);
+        let found = ends.map(|end| zero_bytes(word ^ u64::from_le_bytes([end; 8])));
+        // Each is right up to its first place, so the first of all is.
+        let first = found.map(|found| found & found.wrapping_neg()).into_iter().fold(0, |all, first| all | first);
+        if first != 0 {
+            return Some(at + first.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let [first, second, third] = ends;
+    memchr::memchr3(first, second, third, text.get(at..)?).map(|found| at + found)
+}
+
 /// What ends a scan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Until {

@@ -11,6 +11,7 @@ use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
 use crate::split::RowEnds;
 use crate::text::field::Fields;
+use crate::text::scan::find_field_end;
 use crate::wire::{Cursor, Stop};
 
 const CONTENT_TYPE: &str = "text/tab-separated-values; charset=UTF-8";
@@ -172,6 +173,13 @@ impl OutputFormat for NullOutput {
     }
 }
 
+/// A field as it stands in the input.
+#[derive(Clone, Copy)]
+struct Field<'a> {
+    text: &'a [u8],
+    has_escapes: bool,
+}
+
 /// Reads TabSeparated and TabSeparatedRaw.
 #[derive(Clone, Debug)]
 pub(crate) struct TabSeparatedReader {
@@ -210,16 +218,15 @@ impl TabSeparatedReader {
 
     /// The field at the cursor, up to the tab or the end of the line that ends it.
     #[inline]
-    fn field<'a>(&self, input: &mut Cursor<'a>) -> Result<&'a [u8], Stop> {
+    fn field<'a>(&self, input: &mut Cursor<'a>) -> Result<Field<'a>, Stop> {
         let rest = input.rest();
+        // Raw fields end at the same bytes but for the backslash.
+        let ends = [b'\t', b'\n', if self.is_raw { b'\n' } else { b'\\' }];
         let mut from = 0;
+        let mut has_escapes = false;
         loop {
             let unread = rest.get(from..).unwrap_or_default();
-            let found = if self.is_raw {
-                memchr::memchr2(b'\t', b'\n', unread)
-            } else {
-                memchr::memchr3(b'\t', b'\n', b'\\', unread)
-            };
+            let found = find_field_end(ends, unread);
             match found.map(|at| (from + at, unread.get(at))) {
                 // An escaped tab or end of line belongs to the field.
                 Some((at, Some(b'\\'))) => {
@@ -227,15 +234,17 @@ impl TabSeparatedReader {
                         return Err(Stop::Incomplete);
                     }
                     from = at + 2;
+                    has_escapes = true;
                 }
                 Some((at, byte)) => {
                     input.advance(at);
-                    let field = rest.get(..at).unwrap_or_default();
-                    return Ok(if byte == Some(&b'\n') { self.without_cr(field) } else { field });
+                    let text = rest.get(..at).unwrap_or_default();
+                    let text = if byte == Some(&b'\n') { self.without_cr(text) } else { text };
+                    return Ok(Field { text, has_escapes });
                 }
                 None if input.is_last() => {
                     input.advance(rest.len());
-                    return Ok(self.without_cr(rest));
+                    return Ok(Field { text: self.without_cr(rest), has_escapes });
                 }
                 None => return Err(Stop::Incomplete),
             }
@@ -262,7 +271,7 @@ impl TabSeparatedReader {
     /// Gives the fields of a line to `see`, with whether each is NULL.
     pub fn each_field(&self, input: &mut Cursor<'_>, see: &mut dyn FnMut(&[u8], bool)) -> Result<(), Stop> {
         loop {
-            let field = self.field(input)?;
+            let field = self.field(input)?.text;
             let text = if self.is_raw { field.into() } else { unescape(field)? };
             see(&text, field == self.null);
             if !input.eat(b'\t')? {
@@ -272,7 +281,8 @@ impl TabSeparatedReader {
         }
     }
 
-    fn read_field(&self, position: usize, field: &[u8], rows: &mut Rows<ValueReader>) -> Result<()> {
+    fn read_field(&self, position: usize, field: Field<'_>, rows: &mut Rows<ValueReader>) -> Result<()> {
+        let Field { text: field, has_escapes } = field;
         if field.is_empty() && self.empty_as_default {
             return rows.omit(position);
         }
@@ -292,7 +302,11 @@ impl TabSeparatedReader {
         {
             return reader.read_whole(name?.as_bytes());
         }
-        if self.is_raw { reader.read_whole(field) } else { reader.read_escaped(field) }
+        match has_escapes {
+            true => reader.read_escaped(field),
+            false if self.is_raw => reader.read_whole(field),
+            false => reader.read_unescaped(field),
+        }
     }
 }
 
@@ -380,13 +394,13 @@ impl RowReader for TabSeparatedReader {
             let is_last = at + 1 == self.columns.len();
             let field = self.field(input)?;
             let ends_line = input.peek()? != Some(b'\t');
-            if ends_line && self.is_first_row && !self.is_raw && field.ends_with(b"\r") {
+            if ends_line && self.is_first_row && !self.is_raw && field.text.ends_with(b"\r") {
                 let message = "You have carriage return (\\r, 0x0D, ASCII 13) at end of first row. Lines of TabSeparated end in \\n alone, \
                                unless input_format_tsv_crlf_end_of_line is set";
                 return Err(Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message)));
             }
             if let Some(position) = self.columns[at] {
-                if at == 0 && ends_line && field.is_empty() && self.variable_columns {
+                if at == 0 && ends_line && field.text.is_empty() && self.variable_columns {
                     rows.omit(position)?;
                 } else {
                     self.read_field(position, field, rows)?;
@@ -438,7 +452,7 @@ impl RowReader for TskvReader {
 
     fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<bool, Stop> {
         loop {
-            let field = self.fields.field(input)?;
+            let Field { text: field, has_escapes } = self.fields.field(input)?;
             let mut equals = memchr::memchr_iter(b'=', field);
             let end = equals.find(|at| field.get(at.wrapping_sub(1)) != Some(&b'\\'));
             if let Some(end) = end {
@@ -449,7 +463,8 @@ impl RowReader for TskvReader {
                         let message = format!("Duplicate field found while parsing TSKV format: {name}");
                         return Err(Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message)));
                     }
-                    self.fields.read_field(position, field.get(end + 1..).unwrap_or_default(), rows)?;
+                    let text = field.get(end + 1..).unwrap_or_default();
+                    self.fields.read_field(position, Field { text, has_escapes }, rows)?;
                 }
             } else if !field.is_empty() && field != b"tskv" {
                 let message =

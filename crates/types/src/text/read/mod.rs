@@ -94,7 +94,6 @@ impl ValueReader {
     ///
     /// # Errors
     /// As [`read_whole`](Self::read_whole), and `CANNOT_PARSE_ESCAPE_SEQUENCE`.
-    #[inline]
     pub fn read_escaped(&mut self, field: &[u8]) -> Result<()> {
         if field == b"\\N" && (self.data_type.is_nullable() || self.data_type.is_of_alternatives()) {
             self.node.append_default();
@@ -103,8 +102,19 @@ impl ValueReader {
         if self.node.is_nested() {
             return self.node.read_whole(field, &mut self.scratch);
         }
-        let field = unescape(field)?;
-        self.node.value_node().read_whole(&field, &mut self.scratch)?;
+        self.read_unescaped(&unescape(field)?)
+    }
+
+    /// The same for a field in which nothing is escaped.
+    ///
+    /// # Errors
+    /// As [`read_whole`](Self::read_whole).
+    #[inline]
+    pub fn read_unescaped(&mut self, field: &[u8]) -> Result<()> {
+        if !self.node.is_around_values() {
+            return self.node.read_whole(field, &mut self.scratch);
+        }
+        self.node.value_node().read_whole(field, &mut self.scratch)?;
         self.node.set_valid();
         Ok(())
     }

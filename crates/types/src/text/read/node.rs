@@ -282,6 +282,12 @@ impl Node {
         matches!(self, Self::Array(..) | Self::Map(..) | Self::Tuple(..))
     }
 
+    /// Whether values are those of a [`value_node`](Self::value_node).
+    #[inline]
+    pub fn is_around_values(&self) -> bool {
+        matches!(self, Self::Nullable(..) | Self::LowCardinality(_))
+    }
+
     /// Whether NULL is one of the values.
     pub fn has_null(&self) -> bool {
         match self {
