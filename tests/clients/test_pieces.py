@@ -101,7 +101,7 @@ def test_an_error_names_its_row(server, name):
     server.query("DROP TABLE cut_rows SYNC")
 
 
-def test_defaults_views_and_what_stays_of_a_kill(server):
+def test_defaults_views_and_a_body_that_breaks_off(server):
     server.query("CREATE OR REPLACE TABLE cut_rows (n UInt64, s String DEFAULT 'row ' || toString(n), m UInt64 MATERIALIZED n + 1) ENGINE = MergeTree ORDER BY n")
     server.query("CREATE OR REPLACE TABLE cut_seen (n UInt64) ENGINE = MergeTree ORDER BY n")
     server.query("CREATE MATERIALIZED VIEW cut_view TO cut_seen AS SELECT n FROM cut_rows WHERE n % 2 = 0")

@@ -506,6 +506,16 @@ impl InsertStream {
     }
 }
 
+impl Drop for InsertStream {
+    fn drop(&mut self) {
+        // First cancelled, then finished: the pipeline must not take the end of a broken-off INSERT for the end of a whole one.
+        if self.completion.result().is_none() {
+            self.completion.context.cancel();
+        }
+        self.input.finish();
+    }
+}
+
 /// Work that a worker does for an INSERT.
 pub struct Spawned<T> {
     is_done: oneshot::Receiver<T>,
@@ -529,15 +539,5 @@ impl<T> Spawned<T> {
             CompletionState::poll(&self.state, task).map(|result| Err(ended(Some(result))))
         })
         .await
-    }
-}
-
-impl Drop for InsertStream {
-    fn drop(&mut self) {
-        // First cancelled, then finished: the pipeline must not take the end of a broken-off INSERT for the end of a whole one.
-        if self.completion.result().is_none() {
-            self.completion.context.cancel();
-        }
-        self.input.finish();
     }
 }

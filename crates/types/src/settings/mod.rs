@@ -663,8 +663,8 @@ settings! {
     input_format_tsv_empty_as_default: bool as Bool = "0", "Whether an empty TSV field is the column's default.";
     input_format_csv_empty_as_default: bool as Bool = "1", "Whether an empty CSV field is the column's default.";
     input_format_allow_errors_num: u64 as UInt64 = "0", "Rows with errors that text input may skip.";
-    input_format_parallel_parsing: bool as Bool = "1", "Whether input is cut between rows into pieces that several threads read at once. Rows keep their order.";
     input_format_allow_errors_ratio: f64 as Float = "0", "The share of rows with errors that text input may skip.";
+    input_format_parallel_parsing: bool as Bool = "1", "Whether input is cut between rows into pieces that several threads read at once. Rows keep their order.";
     engine_file_truncate_on_insert: bool as Bool = "0", "Whether an INSERT into the table function file() replaces a file that is there, rather than goes on with it.";
     schema_inference_make_columns_nullable: String as String(UInt64Auto) = "3" only ["0", "1", "2", "3", "auto"], "Which columns of an inferred schema are Nullable: 0 none, 1 all, 2 and auto those with NULLs in what was looked at, 3 those that the format says, or all where it says nothing.";
     schema_inference_hints: String as String = "", "Columns of an inferred schema whose types are these: `a UInt8, b String`.";
