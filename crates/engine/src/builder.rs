@@ -578,7 +578,9 @@ impl Builder {
     /// The pipeline of works that others leave; its number.
     fn works(&mut self, works: &Arc<Works>, name: &str) -> Vec<usize> {
         let pieces = Chain::new(WorkPieces(works.clone()), name, Vec::new());
-        self.end(vec![pieces], Arc::new(Nothing))
+        let numbers = self.end(vec![pieces], Arc::new(Nothing));
+        numbers.iter().for_each(|number| self.pipelines[*number].works = Some(works.clone()));
+        numbers
     }
 
     fn units<U: Units>(&self, work: U) -> UnitSource<U> {

@@ -1,30 +1,26 @@
-//! The engine: starts plans as queries of the scheduler, or runs them where they are, and gives their results as streams.
+//! The engine: starts plans as queries of the scheduler, or runs them where they are. What it gives is in `stream`.
 
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use squall_planner::{Expression, Plan};
 use squall_runtime::profile_events::{self, Timed};
-use squall_runtime::{ProfileEvent, ThreadPool, block_on};
+use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_scheduler::MORSEL_TARGET;
 use squall_scheduler::{Scheduler, Step, Task, TaskOptions};
 use squall_storage::{InsertLimits, Insertion, PartMerge, Table};
 use squall_types::checkpoint::leash;
-use squall_types::{Block, Error, ErrorCode, Result, Schema};
-use tokio::sync::oneshot;
+use squall_types::{Block, Result, Schema};
 
 use crate::builder::Builder;
 use crate::execution::Execution;
-use crate::insert::{Input, Push};
+use crate::insert::Input;
 use crate::output::Output;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{self, Pipeline};
 use crate::query_context::QueryContext;
 use crate::spill::{Temporary, TemporaryFolder};
 use crate::step_profile::PlanProfile;
-use crate::sync::Mutex;
+use crate::stream::{Completion, InsertStream, QueryStream};
 use crate::works::Works;
 
 /// Rows for which another thread is worth starting.
@@ -86,22 +82,24 @@ impl Engine {
                 let _thread = context.enter();
                 output.end_with(block);
             }
-            return Ok(QueryStream { output, context });
+            return Ok(self.stream(output, context));
         }
-        let (execution, output) = self.select(plan, &context)?;
-        if !begins_here(&execution, &context) {
-            self.submit(&execution, &context);
-        } else if !run_here(&execution, &context) {
+        let (pipelines, output) = self.select(plan, &context)?;
+        if !begins_here(&pipelines, &context) {
+            return Ok(self.submit_select(pipelines, output, context));
+        }
+        let execution = self.select_execution(pipelines, &output, &context);
+        if !run_here(&execution, &context) {
             // It computes for longer than a thread that serves connections may: workers do it from the beginning.
             drop((execution, output));
             context.progress.forget();
-            let (execution, output) = self.select(plan, &context)?;
-            self.submit(&execution, &context);
-            return Ok(QueryStream { output, context });
-        } else if !execution.is_done() {
+            let (pipelines, output) = self.select(plan, &context)?;
+            return Ok(self.submit_select(pipelines, output, context));
+        }
+        if !execution.is_done() {
             self.submit(&execution, &context);
         }
-        Ok(QueryStream { output, context })
+        Ok(self.stream(output, context))
     }
 
     /// Starts a SELECT whose rows nobody wants; what its steps do is found in the profile, when the stream has ended.
@@ -110,31 +108,44 @@ impl Engine {
     /// Where a table cannot be read.
     pub fn start_analyzed(&self, plan: &Plan, context: Arc<QueryContext>) -> Result<(QueryStream, Arc<PlanProfile>)> {
         let (builder, profile) = self.builder(&context).analyzing(plan);
-        let (execution, output) = self.select_by(builder, plan, &context)?;
+        let (pipelines, output) = select_by(builder, plan, &context)?;
         output.set_inner();
-        self.submit(&execution, &context);
-        Ok((QueryStream { output, context }, profile))
+        self.submit(&self.select_execution(pipelines, &output, &context), &context);
+        Ok((self.stream(output, context), profile))
     }
 
-    fn select(&self, plan: &Plan, context: &Arc<QueryContext>) -> Result<(Arc<Execution>, Arc<Output>)> {
-        self.select_by(self.builder(context), plan, context)
+    fn select(&self, plan: &Plan, context: &Arc<QueryContext>) -> Result<(Vec<Pipeline>, Arc<Output>)> {
+        select_by(self.builder(context), plan, context)
     }
 
-    fn select_by(
+    fn select_execution(
         &self,
-        builder: Builder,
-        plan: &Plan,
+        pipelines: Vec<Pipeline>,
+        output: &Arc<Output>,
         context: &Arc<QueryContext>,
-    ) -> Result<(Arc<Execution>, Arc<Output>)> {
-        let (pipelines, output) = {
-            let _counting = profile_events::attach(context.clone());
-            let _building = Timed::new(ProfileEvent::QueryPipelineBuildMicroseconds);
-            builder.select(plan)?
-        };
+    ) -> Arc<Execution> {
         let ended = output.clone();
         let execution = self.execution(context, pipelines, move |result| ended.end(result));
         output.set_writer(execution.waker());
-        Ok((execution, output))
+        execution
+    }
+
+    /// Has workers run a SELECT, and what its reader wants of them.
+    fn submit_select(
+        &self,
+        mut pipelines: Vec<Pipeline>,
+        output: Arc<Output>,
+        context: Arc<QueryContext>,
+    ) -> QueryStream {
+        let works = Works::new(context.clone());
+        output.set_works(works.clone());
+        add_works(&mut pipelines, &works);
+        self.submit(&self.select_execution(pipelines, &output, &context), &context);
+        self.stream(output, context)
+    }
+
+    fn stream(&self, output: Arc<Output>, context: Arc<QueryContext>) -> QueryStream {
+        QueryStream { workers_max: self.workers_max(&context), output, context }
     }
 
     /// Runs a SELECT from its beginning to its end on the calling thread, which may be a worker's: it waits for the disk, never for workers.
@@ -143,11 +154,9 @@ impl Engine {
     /// The query's.
     pub fn collect_here(&self, plan: &Plan, context: Arc<QueryContext>) -> Result<Vec<Block>> {
         let (pipelines, output) = self.builder(&context).select(plan)?;
-        let ended = output.clone();
-        let execution = self.execution(&context, pipelines, move |result| ended.end(result));
+        let execution = self.select_execution(pipelines, &output, &context);
         execution.stay_here();
-        output.set_writer(execution.waker());
-        let mut stream = QueryStream { output, context };
+        let mut stream = self.stream(output, context);
         let mut blocks = Vec::new();
         loop {
             let step = execution.run(MORSEL_TARGET);
@@ -169,10 +178,10 @@ impl Engine {
     /// # Errors
     /// Where a table cannot be read.
     pub fn start_inner(&self, plan: &Plan, context: Arc<QueryContext>) -> Result<QueryStream> {
-        let (execution, output) = self.select(plan, &context)?;
+        let (pipelines, output) = self.select(plan, &context)?;
         output.set_inner();
-        self.submit(&execution, &context);
-        Ok(QueryStream { output, context })
+        self.submit(&self.select_execution(pipelines, &output, &context), &context);
+        Ok(self.stream(output, context))
     }
 
     /// Starts an INSERT of a plan's rows.
@@ -196,8 +205,8 @@ impl Engine {
     ) -> Result<Completion> {
         let pipelines = self.builder(&context).insert_select(plan, insertion, self.pool.clone())?;
         let completion = Completion::new(context.clone());
-        let ended = completion.state.clone();
-        let execution = self.execution(&context, pipelines, move |result| CompletionState::end(&ended, result));
+        let ended = completion.state().clone();
+        let execution = self.execution(&context, pipelines, move |result| ended.end(result));
         self.submit(&execution, &context);
         Ok(completion)
     }
@@ -242,9 +251,9 @@ impl Engine {
         let builder = self.builder(&context);
         let pipelines = builder.insert_input(input.clone(), works.clone(), project, insertion, self.pool.clone());
         let completion = Completion::new(context.clone());
-        let (ended, abandoned) = (completion.state.clone(), input.clone());
+        let (ended, abandoned) = (completion.state().clone(), input.clone());
         let execution = self.execution(&context, pipelines, move |result| {
-            CompletionState::end(&ended, result);
+            ended.end(result);
             abandoned.abandon();
         });
         self.submit(&execution, &context);
@@ -255,8 +264,8 @@ impl Engine {
     pub fn merge(&self, merge: PartMerge, context: Arc<QueryContext>) -> Completion {
         let pipelines = self.builder(&context).merge(merge, self.pool.clone());
         let completion = Completion::new(context.clone());
-        let ended = completion.state.clone();
-        let execution = self.execution(&context, pipelines, move |result| CompletionState::end(&ended, result));
+        let ended = completion.state().clone();
+        let execution = self.execution(&context, pipelines, move |result| ended.end(result));
         self.submit(&execution, &context);
         completion
     }
@@ -316,9 +325,22 @@ impl Engine {
     }
 }
 
+/// The pipelines of a SELECT and its output.
+fn select_by(builder: Builder, plan: &Plan, context: &Arc<QueryContext>) -> Result<(Vec<Pipeline>, Arc<Output>)> {
+    let _counting = profile_events::attach(context.clone());
+    let _building = Timed::new(ProfileEvent::QueryPipelineBuildMicroseconds);
+    builder.select(plan)
+}
+
+/// Puts works before all other pipelines: workers look for morsels in their order, and rows that are there go out before more come.
+fn add_works(pipelines: &mut Vec<Pipeline>, works: &Arc<Works>) {
+    pipelines.iter_mut().flat_map(|pipeline| &mut pipeline.depends_on).for_each(|number| *number += 1);
+    pipelines.insert(0, works.pipeline("LayOut"));
+}
+
 /// Whether a query begins on the thread that it came to.
-fn begins_here(execution: &Execution, context: &QueryContext) -> bool {
-    execution.rows_total().is_some_and(|rows| rows < context.settings.inline_rows_limit)
+fn begins_here(pipelines: &[Pipeline], context: &QueryContext) -> bool {
+    pipeline::rows_total(pipelines).is_some_and(|rows| rows < context.settings.inline_rows_limit)
         // An I/O thread must not wait for a dictionary's source.
         && !context.asks_sources()
 }
@@ -333,211 +355,4 @@ fn run_here(execution: &Execution, context: &QueryContext) -> bool {
     let is_kept = !leash.was_too_short();
     context.counters.add(ProfileEvent::InlineQueries, u64::from(is_kept));
     is_kept
-}
-
-/// The result of a SELECT on its way. Dropping it cancels the query.
-pub struct QueryStream {
-    output: Arc<Output>,
-    context: Arc<QueryContext>,
-}
-
-impl QueryStream {
-    /// The result's columns.
-    pub fn schema(&self) -> &Arc<Schema> {
-        self.output.schema()
-    }
-
-    /// The next block, `None` at the end. After an error comes the end.
-    pub async fn next(&mut self) -> Option<Result<Block>> {
-        poll_fn(|task| self.output.poll_next(task)).await
-    }
-
-    /// The next block if it is there already: `None` where it must be waited for.
-    pub fn try_next(&mut self) -> Option<Option<Result<Block>>> {
-        match self.output.poll_next(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(next) => Some(next),
-            Poll::Pending => None,
-        }
-    }
-
-    /// The row of WITH TOTALS, once the stream has ended.
-    pub fn take_totals(&mut self) -> Option<Block> {
-        self.output.take_totals()
-    }
-
-    /// Reads to the end on a thread that may wait (not one of the scheduler's nor of the I/O's).
-    ///
-    /// # Errors
-    /// The query's.
-    pub fn collect_blocking(mut self) -> Result<Vec<Block>> {
-        block_on(async {
-            let mut blocks = Vec::new();
-            while let Some(block) = self.next().await {
-                blocks.push(block?);
-            }
-            Ok(blocks)
-        })
-    }
-}
-
-impl Drop for QueryStream {
-    fn drop(&mut self) {
-        if !self.output.has_ended() {
-            self.context.cancel();
-            self.output.wake_writer();
-        }
-    }
-}
-
-/// The end of an INSERT, to be awaited. Dropping it before the end cancels the INSERT.
-pub struct Completion {
-    state: Arc<Mutex<CompletionState>>,
-    context: Arc<QueryContext>,
-}
-
-#[derive(Default)]
-struct CompletionState {
-    result: Option<Result<()>>,
-    waiting: Option<Waker>,
-}
-
-impl CompletionState {
-    fn end(state: &Mutex<Self>, result: Result<()>) {
-        let mut state = state.lock();
-        state.result = Some(result);
-        if let Some(waiting) = state.waiting.take() {
-            waiting.wake();
-        }
-    }
-
-    /// How the query has ended; wakes the last who asked.
-    fn poll(state: &Mutex<Self>, task: &Context<'_>) -> Poll<Result<()>> {
-        let mut state = state.lock();
-        match &state.result {
-            Some(result) => Poll::Ready(result.clone()),
-            None => {
-                state.waiting = Some(task.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
-}
-
-/// The error of a query that has ended before it took all blocks, so that it has failed.
-fn ended(result: Option<Result<()>>) -> Error {
-    result.and_then(Result::err).unwrap_or_else(|| {
-        Error::new(ErrorCode::QUERY_WAS_CANCELLED, "The INSERT has ended before all of its data were sent")
-    })
-}
-
-impl Completion {
-    fn new(context: Arc<QueryContext>) -> Self {
-        Self { state: Arc::default(), context }
-    }
-
-    /// Waits until the rows are committed and durable.
-    ///
-    /// # Errors
-    /// The INSERT's; nothing of it remains then.
-    pub async fn finished(&mut self) -> Result<()> {
-        poll_fn(|task| CompletionState::poll(&self.state, task)).await
-    }
-
-    fn result(&self) -> Option<Result<()>> {
-        self.state.lock().result.clone()
-    }
-}
-
-impl Drop for Completion {
-    fn drop(&mut self) {
-        if self.state.lock().result.is_none() {
-            self.context.cancel();
-        }
-    }
-}
-
-/// An INSERT that takes blocks. Dropping it before [`InsertStream::finish`] cancels it.
-pub struct InsertStream {
-    input: Arc<Input>,
-    works: Arc<Works>,
-    workers_max: usize,
-    completion: Completion,
-}
-
-impl InsertStream {
-    /// How many workers the INSERT may have at once.
-    pub fn workers_max(&self) -> usize {
-        self.workers_max
-    }
-
-    /// Has a worker do work for blocks that will be sent, in the INSERT's name. The work gives way about every millisecond, and is over or
-    /// given up before [`finish`](Self::finish).
-    pub fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Spawned<T> {
-        let (done, is_done) = oneshot::channel();
-        self.works.add(Box::pin(async move {
-            // Who has given it up wants no result.
-            let _ = done.send(work.await);
-            Ok(())
-        }));
-        Spawned { is_done, state: self.completion.state.clone() }
-    }
-
-    /// Sends a block; waits while the table is behind.
-    ///
-    /// # Errors
-    /// The INSERT's, as soon as it has failed.
-    pub async fn send(&mut self, block: Block) -> Result<()> {
-        let mut block = Some(block);
-        poll_fn(|task| match self.input.push(&mut block, task.waker()) {
-            Push::Taken => Poll::Ready(Ok(())),
-            Push::Full => Poll::Pending,
-            Push::Abandoned => Poll::Ready(Err(ended(self.completion.result()))),
-        })
-        .await
-    }
-
-    /// All blocks are sent: waits until they are committed and durable.
-    ///
-    /// # Errors
-    /// The INSERT's; nothing of it remains then.
-    pub async fn finish(mut self) -> Result<()> {
-        self.input.finish();
-        self.completion.finished().await
-    }
-}
-
-impl Drop for InsertStream {
-    fn drop(&mut self) {
-        // First cancelled, then finished: the pipeline must not take the end of a broken-off INSERT for the end of a whole one.
-        if self.completion.result().is_none() {
-            self.completion.context.cancel();
-        }
-        self.input.finish();
-    }
-}
-
-/// Work that a worker does for an INSERT.
-pub struct Spawned<T> {
-    is_done: oneshot::Receiver<T>,
-    state: Arc<Mutex<CompletionState>>,
-}
-
-impl<T> Spawned<T> {
-    /// Waits for what the work gives.
-    ///
-    /// # Errors
-    /// The INSERT's, where it ends before the work.
-    pub async fn done(self) -> Result<T> {
-        let mut is_done = Some(self.is_done);
-        poll_fn(|task| {
-            match is_done.as_mut().map(|is_done| Pin::new(is_done).poll(task)) {
-                Some(Poll::Ready(Ok(result))) => return Poll::Ready(Ok(result)),
-                // Given up: the query ends.
-                Some(Poll::Ready(Err(_))) => is_done = None,
-                Some(Poll::Pending) | None => {}
-            }
-            CompletionState::poll(&self.state, task).map(|result| Err(ended(Some(result))))
-        })
-        .await
-    }
 }

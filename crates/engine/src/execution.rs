@@ -14,7 +14,7 @@ use squall_runtime::{Pieces, ProfileEvent};
 use squall_scheduler::{Step, Task, TaskHandle};
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::pipeline::{Pipeline, Visit};
+use crate::pipeline::{self, Pipeline, Visit};
 use crate::query_context::{Check, QueryContext};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{self, Mutex, Thread};
@@ -112,8 +112,7 @@ impl Execution {
 
     /// Rows that the query's tables will give, as far as they know.
     pub(crate) fn rows_total(&self) -> Option<u64> {
-        let tables = self.pipelines.iter().filter(|pipeline| pipeline.counts_as_read);
-        tables.map(Pipeline::rows_total).sum()
+        pipeline::rows_total(&self.pipelines)
     }
 
     /// Ends the query, the first time it is called.

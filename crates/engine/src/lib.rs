@@ -23,6 +23,7 @@ mod sort;
 mod source;
 mod spill;
 mod step_profile;
+mod stream;
 mod sync;
 #[cfg(test)]
 mod test_columns;
@@ -33,9 +34,10 @@ mod waiting;
 mod window;
 mod works;
 
-pub use engine::{Completion, Engine, InsertStream, QueryStream, Spawned};
+pub use engine::Engine;
 pub use query_context::{Check, OutsideLimit, Progress, QueryContext};
 pub use spill::TemporaryFolder;
 pub use step_profile::{PlanProfile, StepFigures};
+pub use stream::{Completion, Helpers, InsertStream, QueryStream, Spawned};
 pub use thread_work::{ThreadProgress, ThreadWork};
 pub use waiting::wake_waiting;

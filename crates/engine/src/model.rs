@@ -20,8 +20,10 @@ use crate::output::{MorselBounds, Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
 use crate::query_context::QueryContext;
 use crate::sink::Nothing;
+use crate::stream::Ending;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::works::Works;
 
 /// Long enough that a worker looks for another task only where it finds no morsel.
 const TARGET: Duration = Duration::from_secs(1);
@@ -173,5 +175,67 @@ fn rows_that_come_too_early_wait_for_their_turn() {
     check(move || {
         let numbers = got(Numbers::of_blocks(2, 3, None), bounds, Duration::ZERO);
         assert_eq!(numbers, [0, 0, 1, 1, 2, 2]);
+    });
+}
+
+/// Numbers that a client has workers of the query double, also after the last block; and how the query ended.
+fn doubled(numbers: Arc<Numbers>) -> (Vec<u64>, Result<()>) {
+    let context = context();
+    let output = Output::new(schema(), context.clone(), 0, None);
+    let works = Works::new(context.clone());
+    output.set_works(works.clone());
+    let stage = Stage::new(Arc::new(OutputSink { output: output.clone(), totals: None }), 1);
+    let pipelines = vec![works.pipeline("LayOut"), Pipeline::new(numbers, String::new(), stage)];
+    let ended = output.clone();
+    let execution = Execution::new(context, pipelines, Box::new(move |result| ended.end(result)));
+    output.set_writer(execution.waker());
+    for _ in 0..2 {
+        let execution = execution.clone();
+        shuttle::thread::spawn(move || work(&execution, TARGET));
+    }
+    let waker = Waker::from(Arc::new(Unpark(shuttle::thread::current())));
+    let doubled = Arc::new(Mutex::new(Vec::new()));
+    let kept = output.keep_works();
+    loop {
+        match output.poll_next(&mut Context::from_waker(&waker)) {
+            Poll::Ready(Some(Ok(block))) => {
+                let (block, doubled) = (block.column(0).value(0).as_u64().unwrap(), doubled.clone());
+                let double = async move {
+                    doubled.lock().push(2 * block);
+                    Ok(())
+                };
+                if let Some(works) = &kept {
+                    works.add(Box::pin(double));
+                }
+            }
+            Poll::Ready(Some(Err(error))) => return (Vec::new(), Err(error)),
+            Poll::Ready(None) => break,
+            Poll::Pending => shuttle::thread::park(),
+        }
+    }
+    output.end_works();
+    output.wake_writer();
+    loop {
+        match output.poll_end(&Context::from_waker(&waker)) {
+            Poll::Ready(result) => {
+                let mut doubled = doubled.lock().clone();
+                doubled.sort_unstable();
+                // Where no works were kept, the query was over before they could be.
+                return (if kept.is_some() { doubled } else { vec![0, 2, 4] }, result);
+            }
+            Poll::Pending => shuttle::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn a_query_ends_after_the_work_with_its_result() {
+    check(|| assert_eq!(doubled(Numbers::new(3, None)), (vec![0, 2, 4], Ok(()))));
+}
+
+#[test]
+fn a_query_that_fails_ends_whatever_work_is_left() {
+    check(|| {
+        assert!(matches!(doubled(Numbers::new(3, Some(1))), (_, Err(error)) if error.code == ErrorCode::CORRUPTED_DATA))
     });
 }

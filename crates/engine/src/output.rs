@@ -2,16 +2,18 @@
 //! number of blocks; when it is full the pipeline is not run until the client has taken some.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
 use crate::pipeline::{LocalSink, Sequence, Sink};
 use crate::query_context::QueryContext;
+use crate::stream::Ending;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::totals::Totals;
+use crate::works::Works;
 
 /// Blocks that may wait for the client.
 const BLOCKS_MAX: usize = 16;
@@ -28,7 +30,7 @@ const BYTES_MIN: usize = 64 << 10;
 static WAITING_BYTES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 /// How many times less than otherwise an output may hold: many clients that read slowly share what one may have.
-fn scarcity() -> usize {
+pub(crate) fn scarcity() -> usize {
     let waiting = WAITING_BYTES.load(Ordering::Relaxed);
     // Twice as much waits, an eighth is allowed: what waits settles soon after the bound.
     match waiting / WAITING_BYTES_MAX {
@@ -37,6 +39,23 @@ fn scarcity() -> usize {
         _ => BYTES_MAX / BYTES_MIN,
     }
 }
+
+/// Bytes beside an output's that wait for its client.
+pub(crate) struct Waiting(usize);
+
+impl Waiting {
+    pub(crate) fn new(bytes: usize) -> Self {
+        WAITING_BYTES.fetch_add(bytes, Ordering::Relaxed);
+        Self(bytes)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        WAITING_BYTES.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
 /// Smaller blocks of one morsel are put together up to this many rows and bytes.
 const SQUASH_ROWS: usize = 65_409;
 const SQUASH_BYTES: usize = 1 << 20;
@@ -66,6 +85,8 @@ pub(crate) struct Output {
     /// The rows are no result of a query, which is counted and limited.
     is_inner: AtomicBool,
     bounds: MorselBounds,
+    /// Work with blocks that are out, where the query's workers can do any.
+    works: OnceLock<Arc<Works>>,
     state: Mutex<State>,
 }
 
@@ -74,6 +95,10 @@ struct State {
     blocks: VecDeque<Block>,
     bytes: usize,
     totals: Option<Block>,
+    /// All blocks are there.
+    is_complete: bool,
+    /// The reader has workers work with its blocks, and says when that is over.
+    keeps_works: bool,
     /// How the query ended, once it has.
     end: Option<Result<()>>,
     /// The client's task, while it waits for a block.
@@ -142,7 +167,42 @@ impl Output {
         let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
         let (is_done, state) = (AtomicBool::new(false), Mutex::default());
         let is_inner = AtomicBool::new(false);
-        Arc::new(Self { schema, context, offset, end, is_done, is_inner, bounds, state })
+        Arc::new(Self { schema, context, offset, end, is_done, is_inner, bounds, works: OnceLock::new(), state })
+    }
+
+    /// Gives the query a place for work with its result, before it begins.
+    pub(crate) fn set_works(&self, works: Arc<Works>) {
+        let _ = self.works.set(works);
+    }
+
+    /// The place for work with blocks of the result, until [`end_works`](Self::end_works); `None` where there is none or all blocks are there.
+    pub(crate) fn keep_works(&self) -> Option<Arc<Works>> {
+        let works = self.works.get()?.clone();
+        let mut state = self.state.lock();
+        state.keeps_works |= !state.is_complete && state.end.is_none();
+        state.keeps_works.then_some(works)
+    }
+
+    /// No more work with the result will come.
+    pub(crate) fn end_works(&self) {
+        if let Some(works) = self.works.get() {
+            works.end();
+        }
+    }
+
+    /// All blocks are there.
+    fn complete(&self) {
+        let mut state = self.state.lock();
+        state.is_complete = true;
+        if !state.keeps_works {
+            drop(state);
+            return self.end_works();
+        }
+        let reader = state.reader.take();
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
     }
 
     /// Says that the rows are no result: they are on their way into tables.
@@ -226,7 +286,7 @@ impl Output {
             }
             return Poll::Ready(Some(Ok(block)));
         }
-        if state.end.is_some() {
+        if state.end.is_some() || state.is_complete && state.keeps_works {
             return Poll::Ready(None);
         }
         state.reader = Some(task.waker().clone());
@@ -328,6 +388,19 @@ impl Output {
     }
 }
 
+impl Ending for Output {
+    fn poll_end(&self, task: &Context<'_>) -> Poll<Result<()>> {
+        let mut state = self.state.lock();
+        match &state.end {
+            Some(result) => Poll::Ready(result.clone()),
+            None => {
+                state.reader = Some(task.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
 /// The sink of a query's last pipelines.
 pub(crate) struct OutputSink {
     pub(crate) output: Arc<Output>,
@@ -346,6 +419,7 @@ impl Sink for OutputSink {
         {
             self.output.set_totals(row.with_schema(self.output.schema().clone()));
         }
+        self.output.complete();
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use crate::query_context::QueryContext;
 use crate::step_profile::PipelineSteps;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::works::Works;
 
 /// Where the rows of pipelines end. Several pipelines may share a sink (the inputs of a UNION).
 pub trait Sink: Send + Sync {
@@ -136,6 +137,8 @@ pub struct Pipeline {
     pub(crate) block_rows: usize,
     /// Whether the source is a table, whose rows count as read.
     pub(crate) counts_as_read: bool,
+    /// Where the source is works, these: they know how many workers they want.
+    pub(crate) works: Option<Arc<Works>>,
     /// Where the query is analyzed: whose work this is.
     pub(crate) steps: Option<PipelineSteps>,
     sizer: MorselSizer,
@@ -154,6 +157,11 @@ pub struct Pipeline {
     parked_count: AtomicUsize,
     /// Rows that operators get at once where many may come out for one, by how long those before took.
     piece_rows: AtomicUsize,
+}
+
+/// Rows that the tables of pipelines will give, as far as they know.
+pub(crate) fn rows_total(pipelines: &[Pipeline]) -> Option<u64> {
+    pipelines.iter().filter(|pipeline| pipeline.counts_as_read).map(Pipeline::rows_total).sum()
 }
 
 /// A morsel that was begun.
@@ -203,6 +211,7 @@ impl Pipeline {
             workers_max: usize::MAX,
             block_rows: usize::MAX,
             counts_as_read: false,
+            works: None,
             steps: None,
             sizer: MorselSizer::default(),
             next_sequence: Mutex::new(0),
@@ -284,8 +293,11 @@ impl Pipeline {
         self.is_ended.load(Ordering::SeqCst)
     }
 
-    /// How many more workers are worth calling, at least one. Others may come by themselves.
+    /// How many more workers are worth calling: at least one, but of works as many as there are. Others may come by themselves.
     pub(crate) fn workers_wanted(&self) -> usize {
+        if let Some(works) = &self.works {
+            return works.workers_wanted();
+        }
         // Parked morsels have no worker.
         let present = self.presence.load(Ordering::SeqCst) / WORKER;
         let here = present.saturating_sub(self.parked_count.load(Ordering::SeqCst));

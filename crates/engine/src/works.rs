@@ -11,9 +11,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use squall_storage::{Claim, Morsel, TableScan};
 use squall_types::{Block, Error, Result};
 
+use crate::pipeline::{Pipeline, Stage};
 use crate::query_context::QueryContext;
+use crate::sink::Nothing;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Between two pieces it answers `Pending` and has woken its waker already.
 pub(crate) type WorkFuture = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
@@ -75,6 +77,8 @@ impl Work {
 pub(crate) struct Works {
     context: Arc<QueryContext>,
     state: Mutex<State>,
+    /// How many nobody is at, for those who may take no lock.
+    resting_count: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -94,7 +98,25 @@ struct State {
 
 impl Works {
     pub(crate) fn new(context: Arc<QueryContext>) -> Arc<Self> {
-        Arc::new(Self { context, state: Mutex::default() })
+        Arc::new(Self { context, state: Mutex::default(), resting_count: 0.into() })
+    }
+
+    /// The pipeline that carries the works on.
+    pub(crate) fn pipeline(self: &Arc<Self>, name: &str) -> Pipeline {
+        let source = Arc::new(WorkPieces(self.clone()));
+        let mut pipeline = Pipeline::new(source, name.to_owned(), Stage::new(Arc::new(Nothing), 1));
+        pipeline.works = Some(self.clone());
+        pipeline
+    }
+
+    /// How many workers have something to do here beside those that are at it.
+    pub(crate) fn workers_wanted(&self) -> usize {
+        self.resting_count.load(Ordering::SeqCst)
+    }
+
+    /// Keeps the count, after a change.
+    fn count_resting(&self, state: &State) {
+        self.resting_count.store(state.resting.len(), Ordering::SeqCst);
     }
 
     /// There is more to do, perhaps for workers that have found nothing. Drops the work where the query has ended.
@@ -106,6 +128,7 @@ impl Works {
             return;
         }
         state.resting.push_back(work);
+        self.count_resting(&state);
         drop(state);
         self.context.wake();
     }
@@ -164,6 +187,7 @@ impl TableScan for WorkPieces {
         state.claims += 1;
         state.carried += 1;
         state.claimed.push_back((first, work));
+        self.0.count_resting(&state);
         Claim::Morsel(Morsel { first, rows: 0 })
     }
 
@@ -185,6 +209,7 @@ impl TableScan for WorkPieces {
         if progress.is_pending() {
             // Before newer ones: what is begun holds memory until it is done.
             state.resting.push_front(work);
+            self.0.count_resting(&state);
         }
         drop(state);
         call.await_again();

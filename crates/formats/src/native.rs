@@ -714,7 +714,7 @@ pub(crate) fn first_schema(input: &mut dyn std::io::Read, options: &FormatOption
 }
 
 /// The output format.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NativeOutput {
     form: Form,
 }
@@ -743,6 +743,10 @@ impl OutputFormat for NativeOutput {
             out.extend_from_slice(&BLOCK_INFO);
         }
         write_block_as(block, self.form, out)
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(self.clone()))
     }
 
     fn end(&mut self, _: &Statistics, _: &mut Vec<u8>) -> Result<()> {

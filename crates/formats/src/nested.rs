@@ -248,9 +248,9 @@ impl Nested {
                 if leaf.nulls.is_null(row) {
                     out.extend_from_slice(b"\\N");
                 } else {
-                    let mut value = Vec::new();
-                    leaf.plain.write(&mut value, row);
-                    append_xml(out, &value);
+                    let from = out.len();
+                    leaf.plain.write(out, row);
+                    escape_xml(out, from);
                 }
             }
             Self::Array { offsets, items } => {
@@ -288,11 +288,21 @@ impl Nested {
 
 /// Appends text for XML: `<` and `&` as entities.
 pub(crate) fn append_xml(out: &mut Vec<u8>, bytes: &[u8]) {
-    for byte in bytes {
+    let from = out.len();
+    out.extend_from_slice(bytes);
+    escape_xml(out, from);
+}
+
+/// Escapes what was written from a position on.
+fn escape_xml(out: &mut Vec<u8>, from: usize) {
+    let written = out.get(from..).unwrap_or_default();
+    let Some(first) = memchr::memchr2(b'<', b'&', written) else { return };
+    let rest = out.split_off(from + first);
+    for byte in rest {
         match byte {
             b'<' => out.extend_from_slice(b"&lt;"),
             b'&' => out.extend_from_slice(b"&amp;"),
-            other => out.push(*other),
+            other => out.push(other),
         }
     }
 }

@@ -31,6 +31,17 @@ pub trait OutputFormat: Send {
     /// Where a value cannot be written in this format.
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()>;
 
+    /// A writer of blocks for another thread: it writes of each what this one would, were there rows before it. `None` where that depends on
+    /// more.
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        None
+    }
+
+    /// Takes a block of so many rows, at least one, as a fork wrote it: in place of [`OutputFormat::block`].
+    fn append(&mut self, _rows: u64, written: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(written);
+    }
+
     /// The row of `WITH TOTALS`; formats that have no place for it leave it out.
     ///
     /// # Errors
@@ -59,4 +70,11 @@ pub trait OutputFormat: Send {
         out.extend_from_slice(message.as_bytes());
         out.push(b'\n');
     }
+}
+
+/// Appends rows that a fork wrote, without what stands `between` rows where these are the first.
+pub(crate) fn append_after(before: &mut u64, rows: u64, between: &[u8], written: &[u8], out: &mut Vec<u8>) {
+    let has_before = std::mem::replace(before, *before + rows) > 0;
+    let from = if has_before { 0 } else { between.len() };
+    out.extend_from_slice(written.get(from..).unwrap_or_default());
 }

@@ -217,6 +217,8 @@ impl Writer {
 /// The output format.
 pub(crate) struct ArrowOutput {
     writer: Option<Writer>,
+    /// What a stream is made with; its messages do not tell of each other, as those of a file do in its footer.
+    stream: Option<(ArrowSchema, IpcWriteOptions)>,
 }
 
 impl ArrowOutput {
@@ -238,11 +240,13 @@ impl ArrowOutput {
         // As far apart as ClickHouse has them.
         let options = IpcWriteOptions::try_new(ALIGNMENT_BYTES, false, MetadataVersion::V5);
         let options = options.and_then(|options| options.try_with_compression(compression));
-        let written = options.and_then(|options| match container {
+        let options = options.map_err(|error| arrow_error(&error))?;
+        let stream = (container == Container::Stream).then(|| (schema.clone(), options.clone()));
+        let writer = match container {
             Container::Stream => StreamWriter::try_new_with_options(Vec::new(), &schema, options).map(Writer::Stream),
             Container::File => FileWriter::try_new_with_options(Vec::new(), &schema, options).map(Writer::File),
-        });
-        Ok(Self { writer: Some(written.map_err(|error| arrow_error(&error))?) })
+        };
+        Ok(Self { writer: Some(writer.map_err(|error| arrow_error(&error))?), stream })
     }
 }
 
@@ -266,6 +270,14 @@ impl OutputFormat for ArrowOutput {
         writer.write(&batch).map_err(|error| arrow_error(&error))?;
         out.append(writer.written());
         Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        let (schema, options) = self.stream.as_ref()?;
+        let mut writer = StreamWriter::try_new_with_options(Vec::new(), schema, options.clone()).ok()?;
+        // The first writer has written the schema.
+        writer.get_mut().clear();
+        Some(Box::new(Self { writer: Some(Writer::Stream(writer)), stream: None }))
     }
 
     fn end(&mut self, _: &Statistics, out: &mut Vec<u8>) -> Result<()> {

@@ -47,7 +47,7 @@ const GENERIC: u8 = 0;
 const UUID: u8 = 4;
 
 /// How values of a type are written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Form {
     Bool,
     Int32,
@@ -254,7 +254,7 @@ fn key_of<'a>(keys: &Cells<'a>, row: usize) -> &'a [u8] {
 }
 
 /// The output format.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct BsonOutput {
     fields: Vec<(Vec<u8>, Form)>,
     is_text: bool,
@@ -291,6 +291,10 @@ impl OutputFormat for BsonOutput {
             grow(out, written)?;
         }
         Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(self.clone()))
     }
 
     fn end(&mut self, _: &Statistics, _: &mut Vec<u8>) -> Result<()> {

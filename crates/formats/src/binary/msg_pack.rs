@@ -156,7 +156,7 @@ fn unsupported(data_type: &DataType, way: &str) -> Error {
 }
 
 /// The output format.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MsgPackOutput;
 
 impl MsgPackOutput {
@@ -187,6 +187,10 @@ impl OutputFormat for MsgPackOutput {
             grow(out, written)?;
         }
         Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(self.clone()))
     }
 
     fn end(&mut self, _: &Statistics, _: &mut Vec<u8>) -> Result<()> {

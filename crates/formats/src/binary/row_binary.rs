@@ -89,7 +89,7 @@ impl Cells<'_> {
 }
 
 /// The output formats.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RowBinaryOutput {
     schema: Arc<Schema>,
     header: Header,
@@ -123,6 +123,10 @@ impl OutputFormat for RowBinaryOutput {
             cells.iter().for_each(|cells| cells.write_binary(row, out));
         }
         Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(self.clone()))
     }
 
     fn end(&mut self, _: &Statistics, _: &mut Vec<u8>) -> Result<()> {

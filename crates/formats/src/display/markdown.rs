@@ -11,7 +11,7 @@ use crate::output::{OutputFormat, Statistics};
 use crate::text::field::Fields;
 
 /// The output format.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MarkdownOutput {
     schema: Arc<Schema>,
     fields: Fields,
@@ -75,6 +75,10 @@ impl OutputFormat for MarkdownOutput {
             out.extend_from_slice(b"|\n");
         }
         Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(self.clone()))
     }
 
     fn end(&mut self, _: &Statistics, _: &mut Vec<u8>) -> Result<()> {

@@ -7,11 +7,11 @@ use squall_types::{Block, Result, Schema};
 
 use crate::nested::{Nested, append_xml};
 use crate::options::FormatOptions;
-use crate::output::{OutputFormat, Statistics};
+use crate::output::{OutputFormat, Statistics, append_after};
 use crate::text::utf8;
 
 /// The output format.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct XmlOutput {
     schema: Arc<Schema>,
     text: TextOptions,
@@ -53,14 +53,25 @@ impl XmlOutput {
         let mut values =
             block.columns().iter().map(|column| Nested::new(column, &self.text)).collect::<Result<Vec<_>>>()?;
         let indent = "\t".repeat(depth);
+        // Each column's element begins with the end of the one before it.
+        let mut edges = Vec::with_capacity(self.tags.len() + 1);
+        let mut edge = String::new();
+        for tag in &self.tags {
+            edges.push(format!("{edge}{indent}\t<{tag}>"));
+            edge = format!("</{tag}>\n");
+        }
         for row in 0..block.rows() {
-            out.extend_from_slice(format!("{indent}<{}>\n", row_tag(row)).as_bytes());
-            for (value, tag) in values.iter_mut().zip(&self.tags) {
-                out.extend_from_slice(format!("{indent}\t<{tag}>").as_bytes());
-                value.write_xml(row, out);
-                out.extend_from_slice(format!("</{tag}>\n").as_bytes());
+            let row_tag = row_tag(row);
+            for part in [&indent, "<", row_tag, ">\n"] {
+                out.extend_from_slice(part.as_bytes());
             }
-            out.extend_from_slice(format!("{indent}</{}>\n", row_tag(row)).as_bytes());
+            for (value, before) in values.iter_mut().zip(&edges) {
+                out.extend_from_slice(before.as_bytes());
+                value.write_xml(row, out);
+            }
+            for part in [&edge, &indent, "</", row_tag, ">\n"] {
+                out.extend_from_slice(part.as_bytes());
+            }
         }
         utf8::make_valid(out, from);
         Ok(())
@@ -93,6 +104,14 @@ impl OutputFormat for XmlOutput {
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         self.rows += block.rows() as u64;
         self.write_rows(block, 2, |_| "row", out)
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn append(&mut self, rows: u64, written: &[u8], out: &mut Vec<u8>) {
+        append_after(&mut self.rows, rows, b"", written, out);
     }
 
     fn totals(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {

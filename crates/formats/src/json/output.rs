@@ -9,7 +9,7 @@ use squall_types::{Block, Result, Schema};
 use crate::display::tabular::Header;
 use crate::nested::{Indent, Nested};
 use crate::options::FormatOptions;
-use crate::output::{OutputFormat, Statistics};
+use crate::output::{OutputFormat, Statistics, append_after};
 use crate::text::field::{Field, Fields};
 use crate::text::utf8;
 
@@ -25,7 +25,7 @@ pub(crate) enum Shape {
 }
 
 /// A document.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct JsonOutput {
     schema: Arc<Schema>,
     shape: Shape,
@@ -249,6 +249,14 @@ impl OutputFormat for JsonOutput {
         Ok(())
     }
 
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(Self { rows: 1, ..self.clone() }))
+    }
+
+    fn append(&mut self, rows: u64, written: &[u8], out: &mut Vec<u8>) {
+        append_after(&mut self.rows, rows, b",", written, out);
+    }
+
     fn totals(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         self.end_data(out);
         out.extend_from_slice(b",\n\n");
@@ -302,7 +310,7 @@ impl OutputFormat for JsonOutput {
 }
 
 /// A line per row: an object or an array.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct JsonEachRowOutput {
     schema: Arc<Schema>,
     shape: Shape,
@@ -406,6 +414,15 @@ impl OutputFormat for JsonEachRowOutput {
             utf8::make_valid(out, from);
         }
         Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(Self { rows: 1, ..self.clone() }))
+    }
+
+    fn append(&mut self, rows: u64, written: &[u8], out: &mut Vec<u8>) {
+        let between: &[u8] = if self.is_array { b",\n" } else { b"" };
+        append_after(&mut self.rows, rows, between, written, out);
     }
 
     fn end(&mut self, _: &Statistics, out: &mut Vec<u8>) -> Result<()> {

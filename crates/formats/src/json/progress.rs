@@ -12,7 +12,7 @@ use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
 
 /// The output format.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct JsonProgressOutput {
     schema: Arc<Schema>,
     text: TextOptions,
@@ -60,6 +60,10 @@ impl OutputFormat for JsonProgressOutput {
 
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         self.wrapped(&["row"], block, out)
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(self.clone()))
     }
 
     fn totals(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {

@@ -22,7 +22,7 @@ fn delimiter(options: &FormatOptions) -> u8 {
 }
 
 /// The output formats.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CsvOutput {
     schema: Arc<Schema>,
     header: Header,
@@ -105,6 +105,10 @@ impl OutputFormat for CsvOutput {
             out.extend_from_slice(self.end_of_line);
         }
         Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(self.clone()))
     }
 
     fn totals(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {

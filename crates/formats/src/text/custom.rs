@@ -7,7 +7,7 @@ use squall_types::{Block, Column, DataType, Result, Schema, Settings, Value};
 
 use crate::display::tabular::Header;
 use crate::options::FormatOptions;
-use crate::output::{OutputFormat, Statistics};
+use crate::output::{OutputFormat, Statistics, append_after};
 use crate::text::escaping::Escaping;
 use crate::text::field::Fields;
 
@@ -20,7 +20,7 @@ pub(crate) fn escaping(settings: &Settings) -> Result<Escaping> {
 }
 
 /// The output format.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CustomOutput {
     schema: Arc<Schema>,
     header: Header,
@@ -105,6 +105,15 @@ impl OutputFormat for CustomOutput {
             self.end_row(out);
         }
         Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(Self { rows: 1, ..self.clone() }))
+    }
+
+    fn append(&mut self, rows: u64, written: &[u8], out: &mut Vec<u8>) {
+        let between = self.settings.format_custom_row_between_delimiter.as_bytes();
+        append_after(&mut self.rows, rows, between, written, out);
     }
 
     fn end(&mut self, _: &Statistics, out: &mut Vec<u8>) -> Result<()> {

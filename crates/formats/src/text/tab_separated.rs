@@ -23,7 +23,7 @@ fn raw_fields(options: &FormatOptions) -> Fields {
 }
 
 /// TabSeparated and TabSeparatedRaw.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TabSeparatedOutput {
     schema: Arc<Schema>,
     header: Header,
@@ -82,6 +82,10 @@ impl OutputFormat for TabSeparatedOutput {
         Ok(())
     }
 
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn totals(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(self.end_of_line);
         self.block(block, out)
@@ -98,7 +102,7 @@ impl OutputFormat for TabSeparatedOutput {
 }
 
 /// TSKV: `name=value` fields.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TskvOutput {
     /// Each column's name, escaped, with the `=` after it.
     names: Vec<Vec<u8>>,
@@ -148,6 +152,10 @@ impl OutputFormat for TskvOutput {
             out.push(b'\n');
         }
         Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(self.clone()))
     }
 
     fn end(&mut self, _: &Statistics, _: &mut Vec<u8>) -> Result<()> {

@@ -5,7 +5,7 @@ use squall_types::{Block, Column, Error, ErrorCode, Result};
 
 use crate::input::{RowReader, Rows};
 use crate::options::{Evaluate, FormatOptions};
-use crate::output::{OutputFormat, Statistics};
+use crate::output::{OutputFormat, Statistics, append_after};
 use crate::split::RowEnds;
 use crate::text::field::Fields;
 use crate::text::null_parts::{nulls_as_defaults, with_nulls};
@@ -13,7 +13,7 @@ use crate::text::scan::{Until, scan, skip_spaces};
 use crate::wire::{Cursor, Stop};
 
 /// The output format.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ValuesOutput {
     fields: Fields,
     rows: u64,
@@ -44,6 +44,14 @@ impl OutputFormat for ValuesOutput {
             out.push(b')');
         }
         Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn OutputFormat>> {
+        Some(Box::new(Self { rows: 1, ..self.clone() }))
+    }
+
+    fn append(&mut self, rows: u64, written: &[u8], out: &mut Vec<u8>) {
+        append_after(&mut self.rows, rows, b",", written, out);
     }
 
     fn end(&mut self, _: &Statistics, _: &mut Vec<u8>) -> Result<()> {

@@ -1,5 +1,10 @@
 //! Every format against the bytes that ClickHouse 26.9 writes: written equal, and read back to the same table.
 
+use std::sync::Arc;
+
+use squall_formats::{FormatOptions, Statistics, formats, output_format};
+use squall_types::{Block, Settings};
+
 use crate::common::{BOTH_WAYS, TABLES, folder, golden, read, table, write};
 
 #[test]
@@ -21,6 +26,56 @@ fn what_is_written_equals_clickhouse() {
         }
     }
     assert!(compared > 200, "only {compared} files were compared");
+}
+
+#[test]
+fn forks_write_what_the_whole_writes() {
+    let forking = formats().filter(|(name, ..)| {
+        let format = output_format(name, &table("numbers").0, &FormatOptions::default());
+        format.is_ok_and(|format| format.fork().is_some())
+    });
+    let forking: Vec<&str> = forking.map(|(name, ..)| name).collect();
+    assert!(forking.len() > 30, "{forking:?}");
+    let array =
+        FormatOptions { settings: with_setting("output_format_json_array_of_rows", "1"), ..FormatOptions::default() };
+    let between = FormatOptions {
+        settings: with_setting("format_custom_row_between_delimiter", " and "),
+        ..FormatOptions::default()
+    };
+    for options in [FormatOptions::default(), array, between] {
+        for (name, format) in TABLES.iter().flat_map(|name| forking.iter().map(move |format| (name, format))) {
+            let (schema, blocks) = table(name);
+            let rows: Vec<Block> =
+                blocks.iter().flat_map(|block| (0..block.rows()).map(|row| block.slice(row, 1))).collect();
+            let Ok(mut whole) = output_format(format, &schema, &options) else { continue };
+            let mut expected = Vec::new();
+            whole.begin(&mut expected);
+            rows.iter().try_for_each(|block| whole.block(block, &mut expected)).unwrap();
+            whole.end(&Statistics::default(), &mut expected).unwrap();
+            // All by forks, and the second of three by the first writer.
+            for is_mixed in [false, true] {
+                let (mut first, mut out) = (output_format(format, &schema, &options).unwrap(), Vec::new());
+                first.begin(&mut out);
+                for (number, block) in rows.iter().enumerate() {
+                    if is_mixed && number % 3 == 1 {
+                        first.block(block, &mut out).unwrap();
+                        continue;
+                    }
+                    let mut written = Vec::new();
+                    first.fork().unwrap().block(block, &mut written).unwrap();
+                    first.append(block.rows() as u64, &written, &mut out);
+                }
+                first.end(&Statistics::default(), &mut out).unwrap();
+                assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&expected), "{name} as {format}");
+            }
+        }
+    }
+}
+
+fn with_setting(name: &str, value: &str) -> Arc<Settings> {
+    let mut settings = Settings::default();
+    settings.set(name, value).unwrap();
+    Arc::new(settings)
 }
 
 #[test]

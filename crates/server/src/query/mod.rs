@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use squall_engine::{OutsideLimit, QueryContext, QueryStream};
+use squall_engine::{Helpers, OutsideLimit, QueryContext, QueryStream};
 use squall_runtime::memory::attach;
 use squall_runtime::profile_events;
 use squall_sql::ast::Statement;
@@ -393,18 +393,41 @@ impl Query {
     /// # Errors
     /// `MEMORY_LIMIT_EXCEEDED`.
     pub fn check_room(&self, value_bytes: usize) -> Result<()> {
-        let bytes = value_bytes.saturating_mul(TEXT_OF_VALUES);
-        if bytes < ROOM_BYTES {
+        if is_small(value_bytes) {
             return Ok(());
         }
         let _memory = attach(self.context().memory.clone());
-        squall_types::reserve(bytes)
+        check_room(value_bytes)
     }
 
-    /// Lets go of a block of the result: its memory was charged to the query, whoever frees it.
-    pub fn give_back(&self, block: Block) {
+    /// Lets go of a piece of the result: its memory was charged to the query, whoever frees it.
+    pub fn give_back<T>(&self, piece: T) {
         let _memory = attach(self.context().memory.clone());
-        drop(block);
+        drop(piece);
+    }
+
+    /// Keeps the query's workers for work with its result, until [`let_workers_go`](Self::let_workers_go). `None` where only one may work at a time:
+    /// it has enough to do.
+    pub fn keep_workers(&mut self) -> Option<Helpers> {
+        match &mut self.body {
+            Body::Stream(stream) if stream.workers_max() > 1 => stream.keep_workers(),
+            _ => None,
+        }
+    }
+
+    /// After the last block: no more work comes for workers that were kept. Waits until they are gone.
+    ///
+    /// # Errors
+    /// The query's.
+    pub async fn let_workers_go(&mut self) -> Result<()> {
+        let result = match &mut self.body {
+            Body::Stream(stream) => stream.finish().await.map_err(without_secrets),
+            _ => Ok(()),
+        };
+        if let Err(error) = &result {
+            self.fail(error);
+        }
+        result
     }
 
     /// The row of WITH TOTALS, once the result has ended.
@@ -578,6 +601,21 @@ impl Drop for Query {
             let error = Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled: its client went away");
             self.fail(&error);
         }
+    }
+}
+
+fn is_small(value_bytes: usize) -> bool {
+    value_bytes.saturating_mul(TEXT_OF_VALUES) < ROOM_BYTES
+}
+
+/// As [`Query::check_room`], for the query that this thread works for.
+///
+/// # Errors
+/// `MEMORY_LIMIT_EXCEEDED`.
+pub fn check_room(value_bytes: usize) -> Result<()> {
+    match is_small(value_bytes) {
+        true => Ok(()),
+        false => squall_types::reserve(value_bytes.saturating_mul(TEXT_OF_VALUES)),
     }
 }
 

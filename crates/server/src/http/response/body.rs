@@ -10,18 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use squall_formats::{OutputFormat, Statistics};
-use squall_types::{Block, Result};
+use squall_types::Result;
 
-use crate::compression::{self, Codec};
-use crate::http::content_encoding::Encoder;
-use crate::http::response::exception_text;
-use crate::query::Query;
-
-/// Bytes of one piece of a streamed body, before compression.
-const CHUNK_BYTES: usize = 256 << 10;
-/// Rows are laid out in pieces of about this many bytes of values, so that one large block does not hold an I/O thread for long.
-const SLICE_BYTES: usize = 256 << 10;
+use crate::http::response::result_writer::{ResultWriter, State};
 
 /// How long a failed response waits for its last bytes to go out.
 const FLUSH_TIME: Duration = Duration::from_millis(50);
@@ -115,11 +106,11 @@ impl Stream {
                 return Poll::Ready(None);
             }
             if let Some(writer) = self.writer.take() {
-                match writer.state {
+                match writer.state() {
                     State::Running => self.next = Some(Box::pin(writer.next_piece())),
                     State::Ended => {
                         self.is_over = true;
-                        writer.query.finish();
+                        writer.into_query().finish();
                         return Poll::Ready(None);
                     }
                     // The exception's text is to reach the client before the connection is cut off.
@@ -151,175 +142,5 @@ impl Stream {
                 return Poll::Ready(Some(Ok(piece)));
             }
         }
-    }
-}
-
-/// How far a result is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Running,
-    Ended,
-    Failed,
-}
-
-/// How a body is compressed.
-pub enum Compression {
-    /// Not.
-    None,
-    /// By HTTP's `Content-Encoding`.
-    Content(Option<Encoder>),
-    /// In ClickHouse's own frames.
-    Frames(Codec),
-}
-
-/// Lays a query's result out in its format, and compresses it.
-pub struct ResultWriter {
-    query: Box<Query>,
-    format: Box<dyn OutputFormat>,
-    compression: Compression,
-    exception_tag: String,
-    state: State,
-    /// Laid out, not yet compressed.
-    plain: Vec<u8>,
-    /// Rows of a block that are still to be laid out.
-    rest: Option<(Block, usize)>,
-}
-
-impl ResultWriter {
-    /// A writer; nothing is written yet.
-    pub fn new(query: Box<Query>, mut format: Box<dyn OutputFormat>, compression: Compression) -> Self {
-        let mut plain = Vec::new();
-        format.begin(&mut plain);
-        Self { query, format, compression, exception_tag: String::new(), state: State::Running, plain, rest: None }
-    }
-
-    /// Makes up a mark for an exception within the body: a word that no result holds.
-    pub fn announce_exceptions(&mut self) -> String {
-        const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
-        let random: [u8; 16] = rand::random();
-        self.exception_tag = random
-            .iter()
-            .filter_map(|byte| LETTERS.get(usize::from(*byte) % LETTERS.len()))
-            .map(|letter| char::from(*letter))
-            .collect();
-        self.exception_tag.clone()
-    }
-
-    /// Gives the query back: its result is written.
-    pub fn into_query(self) -> Box<Query> {
-        self.query
-    }
-
-    /// Writes until there are `bytes` of plain result, or all of it; whether that was all.
-    ///
-    /// # Errors
-    /// The query's, and those of the format.
-    pub async fn fill(&mut self, bytes: usize) -> Result<bool> {
-        while self.plain.len() < bytes {
-            if let Some((block, from)) = self.rest.take() {
-                self.write_rows(block, from)?;
-                if self.rest.is_some() {
-                    tokio::task::yield_now().await;
-                }
-                continue;
-            }
-            let block = match self.query.try_next_block() {
-                Some(next) => next?,
-                None => self.query.next_block().await?,
-            };
-            match block {
-                Some(block) => self.rest = Some((block, 0)),
-                None => {
-                    self.write_end()?;
-                    self.state = State::Ended;
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    /// Takes what is laid out, compressed.
-    ///
-    /// # Errors
-    /// Where compression fails.
-    pub fn take(&mut self) -> Result<Bytes> {
-        let is_last = self.state == State::Ended;
-        let plain = std::mem::take(&mut self.plain);
-        match &mut self.compression {
-            Compression::None => Ok(plain.into()),
-            Compression::Content(encoder) => {
-                let mut out = Vec::new();
-                if let Some(encoder) = encoder {
-                    encoder.encode(&plain, !is_last, &mut out)?;
-                }
-                if is_last && let Some(encoder) = encoder.take() {
-                    encoder.finish(&mut out)?;
-                }
-                Ok(out.into())
-            }
-            Compression::Frames(codec) => {
-                let mut out = Vec::new();
-                compression::compress(*codec, &plain, &mut out)?;
-                Ok(out.into())
-            }
-        }
-    }
-
-    async fn next_piece(mut self: Box<Self>) -> (Box<Self>, Bytes) {
-        let filled = self.fill(CHUNK_BYTES).await.map(|_| ());
-        let piece = match filled.and_then(|()| self.take()) {
-            Ok(piece) => piece,
-            Err(error) => {
-                self.query.fail(&error);
-                self.write_exception(&exception_text(&error));
-                self.state = State::Failed;
-                self.take().unwrap_or_default()
-            }
-        };
-        (self, piece)
-    }
-
-    fn write_rows(&mut self, block: Block, from: usize) -> Result<()> {
-        let left = block.rows() - from;
-        // Whole blocks of an ordinary size, slices of large ones.
-        let bytes_a_row = (block.value_bytes() / block.rows().max(1)).max(1);
-        let rows = left.min((SLICE_BYTES / bytes_a_row).max(128));
-        self.query.check_room(bytes_a_row * rows)?;
-        let written = match from == 0 && rows == left {
-            true => self.format.block(&block, &mut self.plain),
-            false => self.format.block(&block.slice(from, rows), &mut self.plain),
-        };
-        match rows < left {
-            true => self.rest = Some((block, from + rows)),
-            false => self.query.give_back(block),
-        }
-        written
-    }
-
-    fn write_end(&mut self) -> Result<()> {
-        use std::sync::atomic::Ordering::Relaxed;
-        if let Some(totals) = self.query.take_totals() {
-            self.format.totals(&totals, &mut self.plain)?;
-        }
-        if let Some(extremes) = self.query.take_extremes()? {
-            self.format.extremes(&extremes, &mut self.plain)?;
-        }
-        let context = self.query.context();
-        let statistics = Statistics {
-            elapsed: context.started.elapsed(),
-            rows_read: context.progress.read_rows.load(Relaxed),
-            bytes_read: context.progress.read_bytes.load(Relaxed),
-            rows_before_limit: context.progress.rows_before_limit(),
-        };
-        self.format.end(&statistics, &mut self.plain)
-    }
-
-    /// Writes an exception where clients of ClickHouse look for one within a body: marked by the tag that the headers announced.
-    fn write_exception(&mut self, text: &str) {
-        let text = text.trim_end();
-        let tag = &self.exception_tag;
-        let marked = format!("\r\n__exception__\r\n{tag}\r\n{text}\n{} {tag}\r\n__exception__\r\n", text.len() + 1);
-        self.plain.extend_from_slice(marked.as_bytes());
     }
 }

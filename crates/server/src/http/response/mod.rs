@@ -5,6 +5,7 @@ pub(super) mod cors;
 pub(super) mod date;
 pub(super) mod progress;
 pub(super) mod query;
+pub(super) mod result_writer;
 pub(super) mod status;
 
 use std::sync::Arc;

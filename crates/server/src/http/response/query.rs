@@ -10,7 +10,8 @@ use crate::http::content_encoding::Encoder;
 use crate::http::handler::Connection;
 use crate::http::request::QueryRequest as HttpQuery;
 use crate::http::request::input::Input;
-use crate::http::response::body::{Body, Compression, ResultWriter, Stream};
+use crate::http::response::body::{Body, Stream};
+use crate::http::response::result_writer::{Compression, ResultWriter};
 use crate::http::response::{QueryHeaders, Response};
 use crate::query::{DataReader, Query};
 

@@ -1,0 +1,106 @@
+"""Large results are laid out by several workers: bytes, limits, ends and errors are those of one."""
+
+import gzip
+import hashlib
+import time
+
+import pytest
+from server import wait_until
+
+ROWS = 300_000
+FORMATS = [
+    "TSV", "TSVRaw", "TSVWithNamesAndTypes", "TSKV", "CSV", "CSVWithNames", "Values", "JSON", "JSONCompact", "JSONStrings", "JSONEachRow",
+    "JSONCompactEachRow", "JSONCompactEachRowWithNamesAndTypes", "CustomSeparated", "XML", "RowBinary", "RowBinaryWithNamesAndTypes", "MsgPack",
+    "BSONEachRow", "Markdown", "SQLInsert", "JSONColumns",
+]  # fmt: skip
+
+
+@pytest.fixture
+def table(server):
+    server.query("CREATE OR REPLACE TABLE laid_out (n UInt64, s String, f Float64, a Array(UInt8)) ENGINE = MergeTree ORDER BY n")
+    server.query(
+        "INSERT INTO laid_out SELECT number, repeat('<a&\"\\'\\t\\n', number % 5) || toString(number), number / 7, range(number % 4)"
+        f" FROM numbers({ROWS})"
+    )
+    yield "laid_out"
+    server.query("DROP TABLE laid_out SYNC")
+
+
+def sha(server, sql, **params):
+    response = server.http(sql, output_format_write_statistics=0, max_block_size=65_409, **params)
+    assert response.status == 200, response.text[:500]
+    return len(response.body), hashlib.sha256(response.body).hexdigest()
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_bytes_are_those_of_one_thread(server, table, form):
+    for sql in (
+        f"SELECT * FROM {table} ORDER BY n FORMAT {form}",
+        f"SELECT * FROM {table} ORDER BY n LIMIT 100001, 150000 FORMAT {form}",
+        f"SELECT n % 1000 AS k, n, s FROM {table} ORDER BY k, n FORMAT {form}",
+        f"SELECT n, count() FROM {table} GROUP BY n WITH TOTALS ORDER BY n FORMAT {form}",
+    ):
+        one = sha(server, sql, max_threads=1, extremes=1)
+        assert one[0] > 1_500_000, one
+        for threads in 2, 8:
+            assert sha(server, sql, max_threads=threads, extremes=1) == one, (sql, threads)
+
+
+def test_rows_of_many_blocks_come_in_order(server, table):
+    text = server.http(f"SELECT n FROM {table} WHERE n % 3 != 1 ORDER BY n", max_threads=8).text
+    assert text == "".join(f"{n}\n" for n in range(ROWS) if n % 3 != 1)
+
+
+def test_compressed_bodies(server, table):
+    plain = server.http(f"SELECT * FROM {table} ORDER BY n FORMAT CSV", max_threads=8).body
+    packed = server.http(f"SELECT * FROM {table} ORDER BY n FORMAT CSV", max_threads=8, enable_http_compression=1, headers={"Accept-Encoding": "gzip"})
+    assert gzip.decompress(packed.body) == plain
+
+
+def raw(server, sql, settings):
+    """All that the server sends before it closes the connection."""
+    with server.http_peer(timeout=60) as peer:
+        head = f"POST /?{settings} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(sql)}\r\n\r\n"
+        peer.send((head + sql).encode())
+        return peer.receive_all()
+
+
+def test_an_error_in_the_middle_is_told(server, table):
+    sql = f"SELECT number, repeat('x', number % 100), throwIf(number = {ROWS - 5}) FROM numbers({ROWS})"
+    for _ in range(5):
+        answer = raw(server, sql, "max_threads=2&max_block_size=1000")
+        assert len(answer) > 2_000_000
+        assert b"FUNCTION_THROW_IF_VALUE_IS_NON_ZERO" in answer[-2000:], answer[-300:]
+
+
+def test_limits_hold_while_workers_lay_out(server, table):
+    sql = f"SELECT s, s || s FROM {table} FORMAT JSONEachRow"
+    for settings in "max_result_rows=200000", "max_result_bytes=6000000":
+        assert b"TOO_MANY_ROWS_OR_BYTES" in raw(server, sql, f"max_threads=4&{settings}")[-2000:], settings
+
+
+def test_a_client_that_stops_reading_is_left_alone_and_can_be_killed(server, table):
+    sql = f"SELECT s, repeat(s, 100) FROM {table} FORMAT JSONEachRow"
+    with server.http_peer(timeout=60, receive_buffer=4096) as client:
+        request = f"POST /?query_id=stalled&max_threads=4 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(sql)}\r\n\r\n{sql}"
+        client.send(request.encode())
+        server.until_running("stalled")
+        # What waits for it is bounded.
+        time.sleep(0.5)
+        memory = int(server.value("SELECT memory_usage FROM system.processes WHERE query_id = 'stalled'"))
+        assert memory < 60 << 20, memory
+        assert server.query("SELECT 1") == "1\n"
+        server.query("KILL QUERY WHERE query_id = 'stalled'")
+    server.until_gone("stalled")
+    with server.http_peer(timeout=60, receive_buffer=4096) as client:
+        client.send(request.replace("stalled", "gone").encode())
+        server.until_running("gone")
+    server.until_gone("gone")
+
+
+def test_the_log_knows_all_of_it(server, table):
+    server.http(f"SELECT * FROM {table} ORDER BY n FORMAT JSONEachRow", query_id="laid_out_logged", max_threads=4)
+    server.query("SYSTEM FLUSH LOGS")
+    of_log = "SELECT type, result_rows, exception_code, memory_usage > 0 FROM system.query_log WHERE query_id = 'laid_out_logged' AND type != 'QueryStart'"
+    wait_until(lambda: server.query(of_log), "the query is logged")
+    assert server.query(of_log) == f"QueryFinish\t{ROWS}\t0\t1\n"
