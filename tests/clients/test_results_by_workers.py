@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import time
 
+import clickhouse_driver
 import pytest
 from server import wait_until
 
@@ -104,3 +105,33 @@ def test_the_log_knows_all_of_it(server, table):
     of_log = "SELECT type, result_rows, exception_code, memory_usage > 0 FROM system.query_log WHERE query_id = 'laid_out_logged' AND type != 'QueryStart'"
     wait_until(lambda: server.query(of_log), "the query is logged")
     assert server.query(of_log) == f"QueryFinish\t{ROWS}\t0\t1\n"
+
+
+def test_kill_ends_a_result_that_nobody_takes(server, table):
+    """At once, over HTTP by either reader, and over the native protocol; who still reads is told."""
+    sql = f"SELECT s, repeat(s, 1000) FROM {table}"
+    request = f"POST /?query_id=killed HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(sql)}\r\n"
+    for extra in "", "Expect: 100-continue\r\n":
+        with server.http_peer(timeout=60, receive_buffer=4096) as client:
+            client.send((request + extra + "\r\n" + sql).encode())
+            server.until_running("killed")
+            time.sleep(0.5)
+            started = time.monotonic()
+            server.query("KILL QUERY WHERE query_id = 'killed' SYNC")
+            assert time.monotonic() - started < 5
+    client = clickhouse_driver.Client("127.0.0.1", port=server.native_port)
+    assert next(client.execute_iter(sql, query_id="killed"))
+    time.sleep(0.5)
+    started = time.monotonic()
+    server.query("KILL QUERY WHERE query_id = 'killed' SYNC")
+    assert time.monotonic() - started < 5
+    client.disconnect()
+    # A client that takes its result hears what became of it.
+    with server.http_peer(timeout=60) as client:
+        client.send((request.replace("Host", "Connection: close\r\nHost") + "\r\n" + sql).encode())
+        client.receive()
+        server.query("KILL QUERY WHERE query_id = 'killed'")
+        last = b""
+        while more := client.receive():
+            last = (last + more)[-4000:]
+        assert b"QUERY_WAS_CANCELLED" in last, last[-300:]

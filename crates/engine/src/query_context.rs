@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -115,6 +115,8 @@ pub struct QueryContext {
     memory_wait: Mutex<Option<(Instant, MetricGuard)>>,
     /// Wakes what runs for it now.
     waker: Mutex<Option<Waker>>,
+    /// Wakes who sends its result, once it is asked to end.
+    sender: Mutex<Option<Waker>>,
     /// Reading was ended early by an overflow mode `break`: what was read is processed to the end.
     is_reading_stopped: AtomicBool,
     threads: Mutex<BTreeSet<u64>>,
@@ -168,6 +170,7 @@ impl QueryContext {
             is_waiting_for_memory: AtomicBool::new(false),
             memory_wait: Mutex::default(),
             waker: Mutex::default(),
+            sender: Mutex::default(),
             is_reading_stopped: AtomicBool::new(false),
             threads: Mutex::default(),
             threads_now: AtomicUsize::new(0),
@@ -217,13 +220,32 @@ impl QueryContext {
     /// Asks the query to end; it does within one morsel, with `QUERY_WAS_CANCELLED`.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::SeqCst);
-        self.wake();
+        self.stop();
     }
 
     /// Chooses the query to free memory for others; it ends within one morsel, with `MEMORY_LIMIT_EXCEEDED`.
     pub fn stop_for_memory(&self) {
         self.is_memory_victim.store(true, Ordering::SeqCst);
+        self.stop();
+    }
+
+    fn stop(&self) {
         self.wake();
+        let sender = self.sender.lock().take();
+        if let Some(sender) = sender {
+            sender.wake();
+        }
+    }
+
+    /// Whether somebody asked the query to end, whatever the reason: for who sends its result, and may be waiting for a client that takes nothing.
+    pub fn poll_stopped(&self, task: &Context<'_>) -> Poll<()> {
+        let is_stopped = || self.is_cancelled.load(Ordering::SeqCst) || self.is_memory_victim.load(Ordering::SeqCst);
+        if is_stopped() {
+            return Poll::Ready(());
+        }
+        *self.sender.lock() = Some(task.waker().clone());
+        // It may have been asked between the two.
+        if is_stopped() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Whether it was chosen to free memory.

@@ -1,13 +1,15 @@
 //! What a request gets: a page, or a query run for it and the response made of its result.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderName, ORIGIN, REFERER, USER_AGENT};
 use parking_lot::Mutex;
+use squall_engine::QueryContext;
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::access::{Access, CertificateNames, Proof, RoleChoice};
@@ -69,6 +71,8 @@ pub struct Connection {
     rules: Option<SharedRules>,
     /// What is said of the progress of its query before the response.
     pub(super) progress: ProgressLines,
+    /// The query whose result is being sent.
+    sending: Mutex<Weak<QueryContext>>,
 }
 
 impl Connection {
@@ -87,7 +91,19 @@ impl Connection {
             query_id: Mutex::default(),
             rules,
             progress: ProgressLines::default(),
+            sending: Mutex::default(),
         }
+    }
+
+    /// The result of a query is sent from now on.
+    pub(super) fn sends(&self, query: &Arc<QueryContext>) {
+        *self.sending.lock() = Arc::downgrade(query);
+    }
+
+    /// Whether the query was asked to end whose result is being sent.
+    pub(super) fn poll_stopped(&self, task: &Context<'_>) -> Poll<()> {
+        let query = self.sending.lock().upgrade();
+        query.map_or(Poll::Pending, |query| query.poll_stopped(task))
     }
 
     /// What a client proves its name with.

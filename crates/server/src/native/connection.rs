@@ -1,10 +1,12 @@
 //! One connection: the socket with what was received from it, the greeting, and the packets between queries.
 
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use squall_engine::QueryContext;
 use squall_formats::wire::{Cursor, Stop};
 use squall_runtime::{ProfileEvent, profile_events};
 use squall_types::{Block, Error, ErrorCode, Result};
@@ -17,7 +19,7 @@ use super::packet::{
 };
 use super::revision;
 use crate::access::{Access, CertificateNames, Proof};
-use crate::network::{Linger, Socket};
+use crate::network::{Linger, STOPPED_TIME, Socket};
 use crate::server::Server;
 use crate::session::{ClientInfo, Interface, Session};
 
@@ -208,10 +210,37 @@ impl Wire {
     /// # Errors
     /// Where the client goes, or takes nothing for `timeout`.
     pub async fn send(&mut self, out: &mut Vec<u8>, timeout: Duration) -> Result<(), End> {
+        self.send_while(out, timeout, std::future::pending).await
+    }
+
+    /// The same with a query's result: given up, too, where the client takes nothing and the query was asked to end.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn send_result(&mut self, out: &mut Vec<u8>, query: &QueryContext) -> Result<(), End> {
+        let stopped = || async {
+            poll_fn(|task| query.poll_stopped(task)).await;
+            tokio::time::sleep(STOPPED_TIME).await;
+        };
+        self.send_while(out, query.settings.send_timeout, stopped).await
+    }
+
+    /// Sends until a write takes longer than `timeout` or than what `stopped` makes.
+    async fn send_while<S: Future<Output = ()>>(
+        &mut self,
+        out: &mut Vec<u8>,
+        timeout: Duration,
+        stopped: impl Fn() -> S,
+    ) -> Result<(), End> {
         profile_events::GLOBAL.add(ProfileEvent::NativeProtocolSend, u64::from(!out.is_empty()));
         let mut rest = out.as_slice();
         while !rest.is_empty() {
-            let written = tokio::time::timeout(timeout, self.stream.write(rest)).await.map_err(|_| End::Gone)??;
+            let written = tokio::select! {
+                biased;
+                written = self.stream.write(rest) => written?,
+                () = tokio::time::sleep(timeout) => return Err(End::Gone),
+                () = stopped() => return Err(End::Gone),
+            };
             rest = rest.get(written..).unwrap_or_default();
         }
         // Under TLS what was written may still be here.
@@ -403,5 +432,5 @@ async fn farewell(wire: &mut Wire, end: End, address: SocketAddr) {
         }
     }
     let mut linger = Linger::default();
-    let _ = std::future::poll_fn(|task| linger.poll(&mut wire.stream, task)).await;
+    let _ = poll_fn(|task| linger.poll(&mut wire.stream, task)).await;
 }

@@ -144,7 +144,7 @@ impl Connection {
                 insert_inline(&mut query, &format, data).await.map_err(Failure::from)
             }
             Some(_) => self.insert(&mut query, &writer, packet.is_compressed, &settings, &mut sidelines).await,
-            None => self.select(&mut query, &writer, stage, &settings, &mut sidelines).await,
+            None => self.select(&mut query, &writer, stage, &mut sidelines).await,
         };
         match run {
             Ok(Outcome::Finished) => {
@@ -251,7 +251,6 @@ impl Connection {
         query: &mut Query,
         writer: &BlockWriter,
         stage: Stage,
-        settings: &Settings,
         sidelines: &mut Sidelines,
     ) -> Result<Outcome, Failure> {
         let Some(schema) = query.schema().cloned() else { return Ok(Outcome::Finished) };
@@ -260,13 +259,14 @@ impl Connection {
         if stage == Stage::FetchColumns {
             return Ok(Outcome::Finished);
         }
+        let context = query.context().clone();
         let mut info = ProfileInfo::default();
         loop {
             let next = match query.try_next_block() {
                 Some(next) => next,
                 None => {
                     if info.blocks > 0 && !self.out.is_empty() {
-                        self.wire.send(&mut self.out, settings.send_timeout).await?;
+                        self.wire.send_result(&mut self.out, &context).await?;
                     }
                     tokio::select! {
                         next = query.next_block() => next,
@@ -279,7 +279,7 @@ impl Connection {
                         () = tokio::time::sleep_until(sidelines.next.into()) => {
                             self.write_sidelines(query, sidelines)?;
                             self.write_profile_events(query, sidelines)?;
-                            self.wire.send(&mut self.out, settings.send_timeout).await?;
+                            self.wire.send_result(&mut self.out, &context).await?;
                             continue;
                         }
                     }
@@ -299,7 +299,7 @@ impl Connection {
                 self.write_sidelines(query, sidelines)?;
             }
             if self.out.len() >= SEND_BYTES {
-                self.wire.send(&mut self.out, settings.send_timeout).await?;
+                self.wire.send_result(&mut self.out, &context).await?;
                 match self.wire.try_interruption() {
                     None => {}
                     Some(Interruption::Cancel) => return Ok(Outcome::Cancelled),
@@ -314,7 +314,7 @@ impl Connection {
         if let Some(extremes) = query.take_extremes()? {
             writer.write(from_server::EXTREMES, &extremes, &mut self.out)?;
         }
-        info.rows_before_limit = query.context().progress.rows_before_limit();
+        info.rows_before_limit = context.progress.rows_before_limit();
         info.write(self.revision, &mut self.out);
         Ok(Outcome::Finished)
     }

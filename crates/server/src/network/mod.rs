@@ -16,3 +16,6 @@ pub use port::{Port, listen};
 pub use socket::Socket;
 pub use tcp_socket::Interface;
 pub use tls::{TlsConfig, VerificationMode};
+
+/// How long a client may take nothing of a result whose query was asked to end.
+pub const STOPPED_TIME: std::time::Duration = std::time::Duration::from_millis(50);

@@ -54,7 +54,7 @@ impl<E, K> GroupUniqArray<E, K> {
 }
 
 /// So few values are looked through one by one, and have no set of keys.
-const FEW: usize = 16;
+const FEW: usize = 32;
 
 /// Distinct values with their keys.
 #[derive(Clone)]

@@ -8,11 +8,11 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 use crate::http::handler::Connection;
 use crate::http::response::progress::STATUS_LINE;
-use crate::network::{Linger, Socket};
+use crate::network::{Linger, STOPPED_TIME, Socket};
 
 /// Why a connection ends whose client sends a head too slowly.
 const SLOW_HEAD: &str = "the client takes too long for a request's head (http_headers_read_timeout)";
@@ -42,6 +42,14 @@ impl Exchange {
     }
 }
 
+/// A client takes nothing.
+struct Stuck {
+    /// The connection ends when this does.
+    timer: Pin<Box<Sleep>>,
+    /// Whether the query was asked to end whose result the client does not take.
+    is_stopped: bool,
+}
+
 /// The socket of a connection.
 pub(in crate::http) struct ClientSocket {
     /// Read already.
@@ -61,8 +69,8 @@ pub(in crate::http) struct ClientSocket {
     head: Option<Pin<Box<Sleep>>>,
     /// How long the client may take nothing of what it is sent.
     send_timeout: Duration,
-    /// Runs while the client takes nothing.
-    stuck: Option<Pin<Box<Sleep>>>,
+    /// While the client takes nothing.
+    stuck: Option<Stuck>,
     linger: Linger,
 }
 
@@ -181,8 +189,14 @@ impl ClientSocket {
             return written;
         }
         let send_timeout = self.send_timeout;
-        let stuck = self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep(send_timeout)));
-        match stuck.as_mut().poll(task) {
+        let stuck = self
+            .stuck
+            .get_or_insert_with(|| Stuck { timer: Box::pin(tokio::time::sleep(send_timeout)), is_stopped: false });
+        if !stuck.is_stopped && self.connection.poll_stopped(task).is_ready() {
+            stuck.is_stopped = true;
+            stuck.timer.as_mut().reset(Instant::now() + STOPPED_TIME);
+        }
+        match stuck.timer.as_mut().poll(task) {
             Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing"))),
             Poll::Pending => Poll::Pending,
         }

@@ -102,6 +102,7 @@ impl Connection {
             writer.into_query().finish();
             return Ok(self.headers.query(&described, Body::Full(first)));
         }
+        self.sends(&context);
         Ok(self.headers.query(&described, Body::Stream(Stream::new(first, Box::new(writer)))))
     }
 }
