@@ -116,6 +116,27 @@ def test_data_of_version_5_are_read(start_server):
     assert "TTL at + toIntervalDay(1)" in server.query("SHOW CREATE TABLE shop.t")
 
 
+def test_data_of_version_9_are_read(start_server):
+    """Written on 2026-11-28 by the binary of commit 483bfaf, whose parts had no statistics of columns."""
+    server = start_server(wait=False, settings=QUIET)
+    server.data.mkdir(parents=True)
+    with tarfile.open(FIXTURES / "data_version_9.tar.gz") as archive:
+        archive.extractall(server.data, filter="data")
+    server.start()
+    assert server.value("SELECT count(), sum(k), countIf(n IS NULL) FROM shop.t") == "2000\t1999000\t1200"
+    assert server.value("SELECT groupArray((s, c)) FROM (SELECT s, sum(k) AS c FROM shop.t GROUP BY s ORDER BY s)") == "[('0',166833),('1',166167),('2',166500),('x',1499500)]"
+    of_table = "FROM system.columns_statistics WHERE database = 'shop'"
+    assert server.value(f"SELECT count() {of_table}") == "0"
+    # Merges make them, and another start finds them.
+    server.query("OPTIMIZE TABLE shop.t FINAL")
+    for _ in range(2):
+        rows = server.rows(f"SELECT column, rows, null_share, arraySort(common_values.1) {of_table} AND column IN ('at', 's') ORDER BY column")
+        assert rows == [["at", "2000", "0", "['2026-11-28 00:00:00']"], ["s", "2000", "0", "['0','1','2','x']"]], rows
+        assert server.value(f"SELECT distinct_values BETWEEN 7 AND 9, null_share {of_table} AND column = 'n'") == "1\t0.6"
+        assert server.value(f"SELECT distinct_values BETWEEN 1700 AND 2300, common_values {of_table} AND column = 'k'") == "1\t[]"
+        server.restart()
+
+
 def test_a_later_version_is_refused(start_server):
     server = start_server(settings=QUIET)
     fill(server)

@@ -85,3 +85,40 @@ def test_arrays_of_numpy(server, clickhouse, query):
     if len(written) < 10_000:
         read = f"SELECT *, toTypeName(*) FROM format(Npy, unhex('{written.hex()}'))"
         assert server.query(read).encode() == clickhouse(read)
+
+
+ORC_TYPES = [
+    "Bool", "UInt8", "Int64", "UInt64", "Int128", "Float32", "Nullable(String)", "Array(Nullable(Int32))", "Map(String, UInt16)",
+    "Tuple(a UInt8, b String)", "Decimal(18, 3)", "Decimal(38, 5)", "Decimal(76, 5)", "DateTime('UTC')", "DateTime64(3, 'UTC')",
+    "LowCardinality(Nullable(String))", "Date32", "IPv4", "IPv6", "Enum8('a' = 1, 'b' = 2)", "FixedString(5)",
+    "Array(Tuple(x Map(Int8, Array(String)), y Nullable(Decimal(9, 2))))",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def files(direct_server):
+    """The folder of user files of the shared server."""
+    folder = direct_server.data / "user_files"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.mark.parametrize("method", ["zstd", "lz4", "zlib", "snappy", "none"])
+def test_orc_both_ways(server, clickhouse, files, method):
+    structure = ", ".join(f"c{number} {name}" for number, name in enumerate(ORC_TYPES))
+    quoted = structure.replace("'", "\\'")
+    settings = f"output_format_orc_compression_method = '{method}'"
+    path = files / f"{method}.orc"
+    path.write_bytes(clickhouse(f"SELECT * FROM generateRandom('{quoted}', 1, 10, 3) LIMIT 3000 SETTINGS {settings}", "ORC"))
+    expected = clickhouse(f"SELECT * FROM file('{path}', ORC, '{quoted}')")
+    read = f"SELECT * FROM file('{path.name}', ORC, '{quoted}')"
+    assert server.http(body=f"{read} FORMAT TSV".encode()).body == expected
+    described = server.query(f"DESCRIBE file('{path.name}')")
+    assert described.encode() == clickhouse(f"DESCRIBE file('{path}')")
+    assert server.value(f"SELECT count() FROM file('{method}.or?')") == "3000"
+    back = files / f"{method}.back.orc"
+    back.write_bytes(server.http(body=f"{read} SETTINGS {settings} FORMAT ORC".encode()).body)
+    assert clickhouse(f"SELECT * FROM file('{back}', ORC, '{quoted}')") == expected
+    assert clickhouse(f"SELECT count() FROM file('{back}', ORC, '{quoted}') WHERE c1 > 100") == clickhouse(
+        f"SELECT count() FROM file('{path}', ORC, '{quoted}') WHERE c1 > 100"
+    )

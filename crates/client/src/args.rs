@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ArgAction;
-use squall_formats::FormatOptions;
+use squall_formats::{FormatOptions, SchemaFolder};
 use squall_types::settings::SettingType;
 use squall_types::{Result, Settings};
 
@@ -264,6 +264,8 @@ impl RunArgs {
             let (name, value) = pair.split_once('=').ok_or_else(|| bad(format!("'{pair}' is not NAME=VALUE")))?;
             options.set(&format!("{prefix}{name}"), value);
         }
+        // Schemas are files of whoever runs the program.
+        SchemaFolder::open("").set_of_process();
         let format_options = FormatOptions { settings: options.settings_of(None).into(), ..FormatOptions::default() };
         options.tables = self.external.iter().map(|table| table.read(&format_options)).collect::<Result<_>>()?;
         Ok(options)

@@ -18,19 +18,35 @@ pub trait Elsewhere: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// Where it is not there, or may not be read.
-    fn open(&self, location: &str) -> Result<Box<dyn Read + Send>>;
+    fn open(&self, wanted: Wanted<'_>) -> Result<Box<dyn Read + Send>>;
 
     /// Reads some bytes of a file whose size is known.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    fn read_at(&self, location: &str, offset: u64, length: usize) -> Result<Bytes>;
+    fn read_at(&self, wanted: Wanted<'_>, offset: u64, length: usize) -> Result<Bytes>;
 
     /// Begins to write a file. Dropped before its [commit](Upload::commit) it leaves nothing behind, where that can be had.
     ///
     /// # Errors
     /// Where it may not be written.
     fn create(&self, location: &str) -> Result<Box<dyn Upload>>;
+
+    /// Whether it knows the states of files by tags, which the column `_etag` tells.
+    fn has_etags(&self) -> bool {
+        false
+    }
+}
+
+/// A file that is to be read, as it was when it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// By what its holder knows it.
+    pub location: &'a str,
+    /// Its size, where that is known.
+    pub size: Option<u64>,
+    /// The tag of its state, where the holder gave one.
+    pub etag: Option<&'a str>,
 }
 
 /// A file on its way to elsewhere.
@@ -53,6 +69,8 @@ pub struct FileElsewhere {
     pub size: Option<u64>,
     /// When it was changed last, in seconds since 1970.
     pub changed: Option<u32>,
+    /// The tag of its state, where its holder has such.
+    pub etag: Option<Arc<str>>,
 }
 
 /// Who holds the files of a table.
@@ -68,7 +86,7 @@ impl Holder {
     pub fn open(&self, found: &Found, compression: Compression) -> Result<Box<dyn Read + Send>> {
         match self {
             Self::Disk => open_plain(&found.path, compression),
-            Self::Elsewhere(holder) => compression.reader(holder.open(&found.location)?),
+            Self::Elsewhere(holder) => compression.reader(holder.open(found.wanted())?),
         }
     }
 
@@ -76,27 +94,30 @@ impl Holder {
     pub fn placed(&self, found: &Found) -> Result<Box<dyn ReadAt>> {
         Ok(match self {
             Self::Disk => Box::new(Placed::open(found)?),
-            Self::Elsewhere(holder) => Box::new(PlacedElsewhere {
-                holder: holder.clone(),
-                location: found.location.clone(),
-                length: found.size.unwrap_or_default(),
-            }),
+            Self::Elsewhere(holder) => Box::new(PlacedElsewhere { holder: holder.clone(), found: found.clone() }),
         })
+    }
+
+    /// Whether files have tags of their states.
+    pub fn has_etags(&self) -> bool {
+        match self {
+            Self::Disk => false,
+            Self::Elsewhere(holder) => holder.has_etags(),
+        }
     }
 }
 
 struct PlacedElsewhere {
     holder: Arc<dyn Elsewhere>,
-    location: String,
-    length: u64,
+    found: Found,
 }
 
 impl ReadAt for PlacedElsewhere {
     fn length(&self) -> u64 {
-        self.length
+        self.found.size.unwrap_or_default()
     }
 
     fn read_at(&self, offset: u64, length: usize) -> Result<Bytes> {
-        self.holder.read_at(&self.location, offset, length)
+        self.holder.read_at(self.found.wanted(), offset, length)
     }
 }

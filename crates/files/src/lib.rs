@@ -20,7 +20,7 @@ pub use account::Account;
 pub use compression::Compression;
 pub use file::open_plain;
 pub use glob::alternatives;
-pub use holder::{Elsewhere, FileElsewhere, Upload};
+pub use holder::{Elsewhere, FileElsewhere, Upload, Wanted};
 pub use path::Reach;
 pub use sqlite::SqliteTable;
 pub use table::{Data, DeclaredColumns, Defaults, FileTable, FileTableOptions, Stream};

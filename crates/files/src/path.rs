@@ -4,12 +4,14 @@
 use std::fs::Metadata;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use squall_types::{Error, ErrorCode, Result, checkpoint, grow};
 
 use crate::compression::Compression;
 use crate::file::{fill, open_plain};
 use crate::glob;
+use crate::holder::Wanted;
 
 /// The most files that a pattern may find.
 const FILES_MAX: usize = 1_000_000;
@@ -37,6 +39,15 @@ pub(crate) struct Found {
     pub size: Option<u64>,
     /// When it was changed last, in seconds since 1970.
     pub changed: Option<u32>,
+    /// The tag of its state, where its holder has such.
+    pub etag: Option<Arc<str>>,
+}
+
+impl Found {
+    /// The file for who holds it.
+    pub fn wanted(&self) -> Wanted<'_> {
+        Wanted { location: &self.location, size: self.size, etag: self.etag.as_deref() }
+    }
 }
 
 impl Reach {
@@ -182,6 +193,7 @@ impl Reach {
             location: String::new(),
             size: metadata.is_file().then_some(metadata.len()),
             changed: changed(&metadata),
+            etag: None,
         }))
     }
 

@@ -114,6 +114,8 @@ fn detect_format(bytes: &[u8]) -> &'static str {
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     match text.first() {
         _ if bytes.starts_with(b"PAR1") => "Parquet",
+        // No text has such bytes.
+        _ if bytes.starts_with(b"ORC") && bytes.iter().any(|byte| *byte < b'\t') => "ORC",
         Some(b'{') if bytes.windows(6).any(|window| window == b"\"meta\"") => "JSON",
         Some(b'{') => "JSONEachRow",
         Some(b'[') if text.get(1..).is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{")) => "JSONEachRow",
@@ -162,10 +164,11 @@ pub(crate) enum Virtual {
     File,
     Size,
     Time,
+    Etag,
 }
 
 impl Virtual {
-    const ALL: [Self; 4] = [Self::Path, Self::File, Self::Size, Self::Time];
+    const ALL: [Self; 5] = [Self::Path, Self::File, Self::Size, Self::Time, Self::Etag];
 
     fn name(self) -> &'static str {
         match self {
@@ -173,12 +176,13 @@ impl Virtual {
             Self::File => "_file",
             Self::Size => "_size",
             Self::Time => "_time",
+            Self::Etag => "_etag",
         }
     }
 
     fn data_type(self) -> DataType {
         match self {
-            Self::Path | Self::File => DataType::LowCardinality(Arc::new(DataType::String)),
+            Self::Path | Self::File | Self::Etag => DataType::LowCardinality(Arc::new(DataType::String)),
             Self::Size => DataType::UInt64.to_nullable(),
             Self::Time => DataType::DateTime(None).to_nullable(),
         }
@@ -187,13 +191,15 @@ impl Virtual {
     /// The value for the rows of a file.
     pub fn value(self, file: Option<&Found>) -> Value {
         let Some(file) = file else {
-            return if matches!(self, Self::Path | Self::File) { Value::string("") } else { Value::Null };
+            let is_text = matches!(self, Self::Path | Self::File | Self::Etag);
+            return if is_text { Value::string("") } else { Value::Null };
         };
         match self {
             Self::Path => Value::string(file.path.to_string_lossy().into_owned()),
             Self::File => Value::string(file.path.file_name().unwrap_or_default().to_string_lossy().into_owned()),
             Self::Size => file.size.map_or(Value::Null, Value::UInt64),
             Self::Time => file.changed.map_or(Value::Null, |seconds| Value::UInt64(seconds.into())),
+            Self::Etag => Value::string(file.etag.as_deref().unwrap_or_default()),
         }
     }
 }
@@ -252,6 +258,7 @@ impl FileTable {
             location: file.location,
             size: file.size,
             changed: file.changed,
+            etag: file.etag,
         };
         Self::of_found(name, table, files.into_iter().map(found).collect(), Holder::Elsewhere(holder), options)
     }
@@ -326,7 +333,11 @@ impl FileTable {
     ) -> Self {
         let schema = declared.read();
         let virtual_columns: Vec<Virtual> = match data {
-            Data::Files => Virtual::ALL.into_iter().filter(|of| schema.position(of.name()).is_none()).collect(),
+            Data::Files => Virtual::ALL
+                .into_iter()
+                .filter(|of| *of != Virtual::Etag || source.holder.has_etags())
+                .filter(|of| schema.position(of.name()).is_none())
+                .collect(),
             _ => Vec::new(),
         };
         let of_file = Schema::new(virtual_columns.iter().map(|of| (of.name(), of.data_type())));

@@ -29,8 +29,12 @@ use crate::json::rows::{Frame, JsonReader};
 use crate::json::whole::JsonWholeReader;
 use crate::native::{NativeInput, NativeOutput, first_schema};
 use crate::options::FormatOptions;
+#[cfg(feature = "orc")]
+use crate::orc::{self, OrcInput, OrcOutput};
 use crate::output::OutputFormat;
 use crate::parquet::{self, ParquetInput, ParquetOutput};
+#[cfg(feature = "protobuf")]
+use crate::protobuf::{self, Framing, ProtobufOutput, ProtobufReader};
 use crate::schema::{
     self, CustomRows, Feed, FieldRows, Fields, GuessOptions, JsonRows, RegexpRows, TskvRows, ValuesRows, finished,
     of_rows,
@@ -107,6 +111,10 @@ enum Format {
     Arrow(Container),
     #[cfg(feature = "avro")]
     Avro,
+    #[cfg(feature = "orc")]
+    Orc,
+    #[cfg(feature = "protobuf")]
+    Protobuf(Framing),
     Tskv,
     LineAsString(Header),
     RawBlob,
@@ -191,6 +199,8 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("Npy", Format::Npy, true, true),
         ("Null", Format::Null, false, true),
         ("ODBCDriver2", Format::OdbcDriver, false, true),
+        #[cfg(feature = "orc")]
+        ("ORC", Format::Orc, true, true),
         ("One", Format::One, true, false),
         ("Parquet", Format::Parquet, true, true),
         ("Pretty", Pretty(Drawing::Full), false, true),
@@ -209,6 +219,12 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("PrettySpaceNoEscapes", Pretty(Drawing::Space), false, true),
         ("PrettySpaceNoEscapesMonoBlock", Pretty(Drawing::Space), false, true),
         ("Prometheus", Format::Prometheus, false, true),
+        #[cfg(feature = "protobuf")]
+        ("Protobuf", Format::Protobuf(Framing::Lengths), true, true),
+        #[cfg(feature = "protobuf")]
+        ("ProtobufList", Format::Protobuf(Framing::List), true, true),
+        #[cfg(feature = "protobuf")]
+        ("ProtobufSingle", Format::Protobuf(Framing::Single), true, true),
         ("Raw", raw(Absent), true, true),
         ("RawBLOB", Format::RawBlob, true, true),
         ("RawWithNames", raw(Names), true, true),
@@ -289,6 +305,10 @@ pub fn output_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) 
         Format::Arrow(container) => Box::new(ArrowOutput::new(container, schema, options)?),
         #[cfg(feature = "avro")]
         Format::Avro => Box::new(AvroOutput::new(schema, options)?),
+        #[cfg(feature = "orc")]
+        Format::Orc => Box::new(OrcOutput::new(schema, options)?),
+        #[cfg(feature = "protobuf")]
+        Format::Protobuf(framing) => Box::new(ProtobufOutput::new(framing, schema, options)?),
         Format::Tskv => Box::new(TskvOutput::new(schema, options)),
         Format::RawBlob => Box::new(RawBlobOutput),
         Format::Markdown => Box::new(MarkdownOutput::new(schema, options)),
@@ -381,6 +401,10 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         Format::Arrow(container) => Ok(Box::new(ArrowInput::new(container, schema, options))),
         #[cfg(feature = "avro")]
         Format::Avro => Ok(Box::new(AvroInput::new(schema, options))),
+        #[cfg(feature = "orc")]
+        Format::Orc => Ok(Box::new(OrcInput::new(schema, options))),
+        #[cfg(feature = "protobuf")]
+        Format::Protobuf(framing) => rows(ProtobufReader::new(framing, schema, options)?, schema, options),
         Format::Tskv => rows(TskvReader::new(options), schema, options),
         Format::LineAsString(_) => {
             one_string()?;
@@ -401,6 +425,14 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         | Format::SqlInsert
         | Format::Prometheus => Err(unsuitable()),
     }
+}
+
+/// Reads the schema that settings name, so that formats that are made afterwards read no files. What is wrong with it they tell.
+pub fn load_schema(settings: &squall_types::Settings) {
+    #[cfg(feature = "protobuf")]
+    protobuf::load(settings, &crate::schema_folder::SchemaFolder::current());
+    #[cfg(not(feature = "protobuf"))]
+    let _ = settings;
 }
 
 /// The format that a file's name tells of, by its ending, beside which that of a compression may stand.
@@ -443,6 +475,10 @@ pub fn is_read_by_place(name: &str) -> bool {
 pub fn is_appendable(name: &str) -> bool {
     use Format::{Bson, Csv, JsonEachRow, LineAsString, MsgPack, Native, RawBlob, RowBinary, TabSeparated, Tskv};
     let format = find(name).map(|(format, ..)| format);
+    #[cfg(feature = "protobuf")]
+    if matches!(format, Ok(Format::Protobuf(Framing::Lengths))) {
+        return true;
+    }
     matches!(
         format,
         Ok(TabSeparated { .. }
@@ -467,6 +503,8 @@ pub fn finds_columns_by_name(name: &str) -> bool {
         Ok((Format::RowBinary { header, .. }, ..)) => header.has_types(),
         Ok((Format::JsonObjectEachRow, ..)) => true,
         Ok((Format::Native | Format::Parquet | Format::Arrow(_) | Format::Tskv, ..)) => true,
+        #[cfg(feature = "orc")]
+        Ok((Format::Orc, ..)) => true,
         _ => false,
     }
 }
@@ -530,6 +568,10 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
         Format::Arrow(container) => arrow::infer(container, input, options),
         #[cfg(feature = "avro")]
         Format::Avro => avro::infer(input, options),
+        #[cfg(feature = "orc")]
+        Format::Orc => orc::infer(input, options),
+        #[cfg(feature = "protobuf")]
+        Format::Protobuf(framing) => protobuf::infer(options, framing == Framing::List),
         Format::LineAsString(_) => Ok(Schema::new([("line", DataType::String)])),
         Format::RawBlob => Ok(Schema::new([("raw_blob", DataType::String)])),
         Format::JsonWhole { is_object: false } => Ok(Schema::new([("json", DataType::String)])),

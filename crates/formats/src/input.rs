@@ -277,6 +277,23 @@ impl<C: GrowingColumn> Rows<C> {
         }
     }
 
+    /// The rows that are whole.
+    pub fn count(&self) -> usize {
+        self.rows
+    }
+
+    /// The builders of all columns, for formats that fill those of a row in no order. Each that gets a value is to be [`fill`](Self::fill)ed.
+    pub fn columns(&mut self) -> &mut [C] {
+        &mut self.builders
+    }
+
+    /// Notes that a column of the row at hand has its value.
+    pub fn fill(&mut self, position: usize) {
+        if let Some(filled) = self.filled.get_mut(position) {
+            *filled = true;
+        }
+    }
+
     /// Whether the row at hand has a value of this column already.
     pub fn is_filled(&self, position: usize) -> bool {
         self.filled.get(position).copied().unwrap_or(false)

@@ -14,18 +14,24 @@ mod native_sparse;
 mod native_strings;
 mod nested;
 mod options;
+#[cfg(feature = "orc")]
+mod orc;
 pub mod output;
 mod parquet;
+#[cfg(feature = "protobuf")]
+mod protobuf;
 pub mod schema;
+mod schema_folder;
 pub mod split;
 mod text;
 pub mod wire;
 
 pub use format::{
     check_format, finds_columns_by_name, format_of_file, formats, infer_schema, input_format, is_appendable,
-    is_read_by_place, output_format,
+    is_read_by_place, load_schema, output_format,
 };
 pub use input::{InputBlock, InputFormat, Omitted, TableInput};
 pub use options::{Evaluate, FormatOptions};
 pub use output::{OutputFormat, Statistics};
 pub use parquet::{ParquetFile, ParquetRowGroup, ReadAt};
+pub use schema_folder::SchemaFolder;

@@ -8,6 +8,8 @@ use squall_types::calendar::TimeZone;
 use squall_types::text::TextOptions;
 use squall_types::{DataType, Result, Settings, Value};
 
+use crate::schema_folder::SchemaFolder;
+
 /// Evaluates an SQL expression without columns to a value of a type.
 pub type Evaluate = Arc<dyn Fn(&str, &DataType) -> Result<Value> + Send + Sync>;
 
@@ -26,6 +28,8 @@ pub struct FormatOptions {
     pub pending_bytes_max: usize,
     /// The columns of the terminal that tables have to fit, by shorter values and fewer columns; without it they are as wide as they are.
     pub width_max: Option<usize>,
+    /// Where schemas and templates that settings name are looked up.
+    pub schemas: Arc<SchemaFolder>,
 }
 
 impl FormatOptions {
@@ -43,6 +47,7 @@ impl FormatOptions {
             evaluate: None,
             pending_bytes_max: 1 << 30,
             width_max: None,
+            schemas: SchemaFolder::current(),
         })
     }
 
@@ -61,6 +66,7 @@ impl Default for FormatOptions {
             evaluate: None,
             pending_bytes_max: 1 << 30,
             width_max: None,
+            schemas: SchemaFolder::current(),
         }
     }
 }

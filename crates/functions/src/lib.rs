@@ -42,6 +42,7 @@ pub use registry::{
 pub use scalar::collation::COLLATIONS;
 pub use scalar::conversion::check_alternatives;
 pub use scalar::hash::sip::sip_hash64;
+pub use scalar::other::schema::protobuf_schema;
 pub use scalar::set::in_set;
 pub use scalar::text::Tokenizer;
 pub use selection::{Selection, truth};

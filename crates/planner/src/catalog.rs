@@ -8,6 +8,7 @@ use std::sync::Arc;
 use squall_sql::ast;
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
+use crate::column_statistics::ColumnStatistics;
 use crate::context::{PlannerContext, SubqueryRunner};
 use crate::definition::{Constraint, TableDefinition};
 use crate::expression::Expression;
@@ -118,6 +119,10 @@ pub trait TableMetadata: Send + Sync + Debug {
     }
     /// The smallest and largest value of a column over all rows, where known without reading; never NULL.
     fn column_range(&self, _column: usize) -> Option<(Value, Value)> {
+        None
+    }
+    /// What is known of a column's values over all rows, as estimates.
+    fn column_statistics(&self, _column: usize) -> Option<Arc<ColumnStatistics>> {
         None
     }
     /// What must be loaded before the table is read: a dictionary.
@@ -459,6 +464,14 @@ pub trait Catalog: Send + Sync {
         arguments: &[Value],
         context: &PlannerContext<'_>,
     ) -> Result<Arc<dyn TableMetadata>>;
+
+    /// A table with what its rows are at the moment, where others hold them. May wait as [`table_function`](Self::table_function) does.
+    ///
+    /// # Errors
+    /// Where they cannot be asked.
+    fn opened(&self, table: Arc<dyn TableMetadata>, _context: &PlannerContext<'_>) -> Result<Arc<dyn TableMetadata>> {
+        Ok(table)
+    }
 
     /// What a name without a database means where there is no table of that name: a file, where the query is its owner's. May wait as
     /// [`table_function`](Self::table_function) does.

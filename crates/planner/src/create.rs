@@ -11,7 +11,7 @@ use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
 use crate::codec;
 use crate::context::PlannerContext;
 use crate::definition::{
-    Constraint, KeyExpression, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW,
+    Constraint, KeyExpression, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW, is_s3_engine,
 };
 use crate::deprecated_engine::{is_deprecated, settle_deprecated};
 use crate::expression::Expression;
@@ -788,6 +788,7 @@ fn arguments(engine: &ast::Function, context: &PlannerContext<'_>) -> Result<Vec
         }
         _ => None,
     };
+    let given = &engine.arguments;
     let settled = |argument: &ast::Expression| {
         let sql = text::expression(argument);
         Ok(Value::string(match engine.name.as_str() {
@@ -803,6 +804,11 @@ fn arguments(engine: &ast::Function, context: &PlannerContext<'_>) -> Result<Vec
                 return Err(Error::new(ErrorCode::UNEXPECTED_AST_STRUCTURE, message));
             }
             engine if engine.ends_with("MergeTree") => sql,
+            // The first may be the name of a collection, and others may have names.
+            engine if is_s3_engine(engine) => match name(argument) {
+                Some(name) if given.first() != Some(argument) => Value::string(name).to_string(),
+                _ => sql,
+            },
             _ => match &argument.kind {
                 ast::ExpressionKind::Identifier(_) => Value::string(name(argument).unwrap_or_default()).to_string(),
                 ast::ExpressionKind::Function(call) if !call.name.eq_ignore_ascii_case("regexp") => {

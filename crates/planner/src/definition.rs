@@ -12,6 +12,11 @@ use crate::expression::Expression;
 /// What stands for an engine in tables that are made `AS` a table function; its arguments are the call, and the engine that is shown.
 pub const TABLE_FUNCTION: &str = "TableFunction";
 
+/// Whether tables of an engine are objects of S3, or of what speaks its protocol.
+pub fn is_s3_engine(engine: &str) -> bool {
+    matches!(engine, "S3" | "GCS" | "OSS" | "COSN")
+}
+
 /// The engine of views; its argument is the query.
 pub const VIEW: &str = "View";
 
@@ -135,6 +140,7 @@ impl TableDefinition {
         match &*self.engine {
             "Merge" | "Buffer" => Some(format!("merge({})", arguments().take(2).collect::<Vec<_>>().join(", "))),
             "SQLite" => Some(format!("sqlite({})", arguments().collect::<Vec<_>>().join(", "))),
+            engine if is_s3_engine(engine) => Some(format!("s3({})", arguments().collect::<Vec<_>>().join(", "))),
             "Executable" => {
                 let structure = self.structure();
                 let program = arguments().take(2).chain([structure.as_str()]).chain(arguments().skip(2));

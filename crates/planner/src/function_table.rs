@@ -11,7 +11,7 @@ use crate::analyzer::{Analyzer, Scope, Source, cast, project, text, whole};
 use crate::catalog::{ColumnDescription, TableMetadata};
 use crate::context::PlannerContext;
 use crate::create::described;
-use crate::definition::{TABLE_FUNCTION, TableDefinition};
+use crate::definition::{TABLE_FUNCTION, TableDefinition, is_s3_engine};
 use crate::expression::Expression;
 use crate::plan::Plan;
 
@@ -75,7 +75,7 @@ pub(crate) fn columns_of_engine(
     arguments: Vec<Value>,
     context: &PlannerContext<'_>,
 ) -> Result<Vec<ColumnDescription>> {
-    let has_own = matches!(engine, "Merge" | "SQLite");
+    let has_own = matches!(engine, "Merge" | "SQLite") || is_s3_engine(engine);
     let definition = TableDefinition { engine: engine.into(), engine_arguments: arguments, ..Default::default() };
     let Some(function) = definition.function_of_engine().filter(|_| has_own) else { return Ok(Vec::new()) };
     let function = parse_table_function(&function)?;

@@ -5,6 +5,7 @@ pub mod analyzer;
 pub mod bind;
 pub mod catalog;
 pub mod codec;
+mod column_statistics;
 pub mod context;
 pub mod create;
 pub mod definition;
@@ -33,18 +34,19 @@ pub mod uses;
 mod view;
 
 pub use alteration::{Alteration, names_column};
-pub use analyzer::{MEMBERSHIPS, analyze_query, headers_of, remote_call};
+pub use analyzer::{MEMBERSHIPS, analyze_query, headers_of, is_over_s3, named_argument, remote_call};
 pub use bind::bind_expression;
 pub use catalog::{
     Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, Program, RemoteCall, RemoteRows,
     RemoteServers, RemoteTarget, TableMetadata,
 };
 pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
+pub use column_statistics::ColumnStatistics;
 pub use context::{PlannerContext, SubqueryRunner};
 pub use create::{plan_constraint, plan_index, plan_setting, plan_table_definition};
 pub use definition::{
     Constraint, KeyExpression, MATERIALIZED_VIEW, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition,
-    VIEW,
+    VIEW, is_s3_engine,
 };
 pub use describe::{describe_query, describe_table_function};
 pub use dictionary::{

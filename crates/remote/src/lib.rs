@@ -7,6 +7,7 @@ pub mod http;
 mod link;
 mod reach;
 mod read;
+pub mod s3;
 mod table;
 mod write;
 

@@ -10,6 +10,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use squall_engine::{Engine, TemporaryFolder, wake_waiting};
 use squall_files::Reach;
+use squall_formats::SchemaFolder;
 use squall_functions::FunctionContext;
 use squall_runtime::cpu::logical_cpus;
 use squall_runtime::long_steps::LONG_STEPS;
@@ -128,6 +129,15 @@ impl fmt::Debug for Server {
     }
 }
 
+/// Says where formats look for schemas: in the configured folder, or for `squall local` wherever its user's files are.
+fn set_schema_folder(folder: &str, is_local: bool) {
+    if is_local {
+        SchemaFolder::open("").set_of_process();
+    } else {
+        SchemaFolder::closed(folder).set_of_process();
+    }
+}
+
 impl Server {
     /// Makes a server of a configuration: its threads, its databases, its system tables. It does not listen yet.
     ///
@@ -145,7 +155,13 @@ impl Server {
         {
             tracing::warn!(folder = config.server.user_files_path, %error, "there is no folder of user files");
         }
+        if source.local.is_none()
+            && let Err(error) = std::fs::create_dir_all(&config.server.format_schema_path)
+        {
+            tracing::warn!(folder = config.server.format_schema_path, %error, "there is no folder of schemas");
+        }
         masking::set_rules(&config.masking_rules);
+        set_schema_folder(&config.server.format_schema_path, source.local.is_some());
         for warning in config.findings.warnings.iter().chain(&warnings) {
             tracing::warn!(target: "Config", "{warning}");
         }
@@ -312,6 +328,7 @@ impl Server {
         let (policy, budget) = scheduling(&config.server)?;
         let tls = tls(&config)?;
         masking::set_rules(&config.masking_rules);
+        set_schema_folder(&config.server.format_schema_path, self.is_local());
         for warning in &warnings {
             tracing::warn!(target: "Config", "{warning}");
         }

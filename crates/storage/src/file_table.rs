@@ -1,17 +1,17 @@
-//! Tables of the engine `File`, as far as storage has them: a definition, and where the rows are. Formats and files are others' business:
+//! Tables of the engine `File`, and of those over objects of S3, as far as storage has them: a definition, and where the rows are. Formats and files are others' business:
 //! the server puts what reads and writes the file in the table's place.
 
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use squall_planner::{ColumnDescription, Constraint, DefaultKind, TableDefinition, TableMetadata};
+use squall_planner::{ColumnDescription, Constraint, DefaultKind, TableDefinition, TableMetadata, is_s3_engine};
 use squall_types::{Error, ErrorCode, Result, Schema, Value};
 
 use crate::identity::{TableIdentity, TableName};
 use crate::table::{Insertion, ScanRequest, Table, TableScan};
 
-/// A table whose rows are a file's.
+/// A table whose rows are a file's, or those of objects of S3.
 #[derive(Debug)]
 pub struct StoredFile {
     name: Arc<TableName>,
@@ -33,9 +33,19 @@ impl StoredFile {
         let is_special = |column: &ColumnDescription| {
             column.default.as_ref().is_some_and(|default| default.kind != DefaultKind::Default)
         };
+        if definition.columns.iter().any(is_special) && is_s3_engine(&definition.engine) {
+            let message = "Special columns like MATERIALIZED, ALIAS or EPHEMERAL are not supported for s3 storage";
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
         if definition.columns.iter().any(is_special) {
             let message = "Table engine File doesn't support special columns like MATERIALIZED, ALIAS or EPHEMERAL";
             return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
+        if is_s3_engine(&definition.engine) {
+            let message = "Storage S3 requires an URL or a named collection, and up to 5 more arguments";
+            let is_none = definition.engine_arguments.is_empty();
+            let none = || Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
+            return if is_none { none() } else { Ok(()) };
         }
         if matches!(definition.engine_arguments.len(), 1..=3) {
             return Ok(());
@@ -43,6 +53,12 @@ impl StoredFile {
         let message =
             "Storage File requires from 1 to 3 arguments: name of used format, source and compression_method.";
         Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message))
+    }
+
+    /// The call of the function `s3` that the engine's arguments are those of; `None` for a file.
+    pub fn s3_call(&self) -> Option<String> {
+        let definition = &self.identity.definition;
+        is_s3_engine(&definition.engine).then(|| definition.function_of_engine()).flatten()
     }
 
     fn argument(&self, at: usize) -> Option<&str> {
@@ -105,7 +121,7 @@ impl TableMetadata for StoredFile {
         &self.name.table
     }
     fn engine(&self) -> &str {
-        "File"
+        &self.identity.definition.engine
     }
     fn supports_prewhere(&self) -> bool {
         true
@@ -122,7 +138,7 @@ impl TableMetadata for StoredFile {
 }
 
 fn not_in_place() -> Error {
-    Error::not_implemented("A table of the engine File in this place")
+    Error::not_implemented("A table of the engine File or S3 in this place")
 }
 
 impl Table for StoredFile {

@@ -10,8 +10,8 @@ use std::task::Waker;
 use std::time::Duration;
 
 use squall_planner::{
-    ColumnDescription, Constraint, Expression, JoinKind, JoinStrictness, LoadedByQuery, MaterializedView, Projected,
-    Projection, Subcolumn, TableMetadata,
+    ColumnDescription, ColumnStatistics, Constraint, Expression, JoinKind, JoinStrictness, LoadedByQuery,
+    MaterializedView, Projected, Projection, Subcolumn, TableMetadata,
 };
 use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Settings, Value};
@@ -276,6 +276,8 @@ pub struct PartColumn {
     pub min: Option<String>,
     /// The same from above.
     pub max: Option<String>,
+    /// About how many different values there are, where that is known.
+    pub distinct: Option<u64>,
     /// How many of its values are NULL, where that is known.
     pub nulls: Option<u64>,
 }
@@ -558,6 +560,9 @@ impl TableMetadata for TableHandle {
     }
     fn column_range(&self, column: usize) -> Option<(Value, Value)> {
         self.0.column_range(column)
+    }
+    fn column_statistics(&self, column: usize) -> Option<Arc<ColumnStatistics>> {
+        self.0.column_statistics(column)
     }
     fn loaded_by_query(&self) -> Option<Arc<dyn LoadedByQuery>> {
         self.0.loaded_by_query()

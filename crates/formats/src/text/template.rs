@@ -60,9 +60,26 @@ impl Template {
         Ok(Self { texts, places })
     }
 
+    /// The template of the file that a setting names, or of the text that one has, or else of another.
+    fn of_setting([file, text, absent]: [&str; 3], setting: &str, options: &FormatOptions) -> Result<Self> {
+        if file.is_empty() {
+            return Self::parse(if text.is_empty() { absent } else { text });
+        }
+        if !text.is_empty() {
+            let message = format!("Expected either {setting} or {setting}_format, but not both");
+            return Err(Error::new(ErrorCode::INVALID_TEMPLATE_FORMAT, message));
+        }
+        let found = options.schemas.read(file, setting)?.ok_or_else(|| {
+            Error::new(ErrorCode::FILE_DOESNT_EXIST, format!("There is no file {file} of the setting '{setting}'"))
+        })?;
+        Self::parse(&found)
+    }
+
     /// The template of rows that the settings have.
     fn of_rows(options: &FormatOptions) -> Result<Self> {
-        let template = Self::parse(&options.settings.format_template_row_format)?;
+        let settings = &options.settings;
+        let texts = [&*settings.format_template_row, &settings.format_template_row_format, ""];
+        let template = Self::of_setting(texts, "format_template_row", options)?;
         if template.places.is_empty() {
             let message = "Invalid format string for Template: No columns specified. Set format_template_row_format";
             return Err(Error::new(ErrorCode::INVALID_TEMPLATE_FORMAT, message));
@@ -78,8 +95,9 @@ impl Template {
 
     /// The template of the result that the settings have.
     fn of_result(options: &FormatOptions) -> Result<Self> {
-        let text = &options.settings.format_template_resultset_format;
-        let template = Self::parse(if text.is_empty() { "${data}" } else { text })?;
+        let settings = &options.settings;
+        let texts = [&*settings.format_template_resultset, &settings.format_template_resultset_format, "${data}"];
+        let template = Self::of_setting(texts, "format_template_resultset", options)?;
         if template.places.iter().any(|(name, _)| name == "data") {
             return Ok(template);
         }
@@ -483,5 +501,37 @@ impl RowReader for TemplateReader {
         }
         self.rows += 1;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use squall_types::Settings;
+
+    use super::*;
+    use crate::schema_folder::SchemaFolder;
+
+    #[test]
+    fn templates_are_files_of_the_folder() {
+        let folder = std::env::temp_dir().join(format!("squall-templates-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("row"), "a=${a:CSV};").unwrap();
+        std::fs::write(folder.join("all"), "<${data}>\n").unwrap();
+        let made = |chosen: &[(&str, &str)]| {
+            let mut settings = Settings::default();
+            chosen.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
+            let schemas = Arc::new(SchemaFolder::closed(&folder));
+            let options = FormatOptions { settings: Arc::new(settings), schemas, ..FormatOptions::default() };
+            Template::of_rows(&options).and_then(|row| Ok((row, Template::of_result(&options)?)))
+        };
+        let (row, all) = made(&[("format_template_row", "row"), ("format_template_resultset", "all")]).unwrap();
+        assert_eq!((row.text(0), row.text(1)), (&b"a="[..], &b";"[..]));
+        assert_eq!((all.text(0), all.text(1)), (&b"<"[..], &b">\n"[..]));
+        let code = |chosen: &[(&str, &str)]| made(chosen).unwrap_err().code;
+        assert_eq!(code(&[("format_template_row", "none")]), ErrorCode::FILE_DOESNT_EXIST);
+        assert_eq!(code(&[("format_template_row", "../row")]), ErrorCode::BAD_ARGUMENTS);
+        let both = [("format_template_row", "row"), ("format_template_row_format", "${a:CSV}")];
+        assert_eq!(code(&both), ErrorCode::INVALID_TEMPLATE_FORMAT);
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -7,4 +7,8 @@ mod common;
 mod golden;
 mod malformed;
 mod native_sparse;
+#[cfg(feature = "orc")]
+mod orc;
 mod parquet_hostile;
+#[cfg(feature = "protobuf")]
+mod protobuf;

@@ -33,7 +33,7 @@ mod null;
 mod number;
 mod numeric_vector;
 mod order;
-mod other;
+pub(crate) mod other;
 pub(crate) mod random;
 mod rounding;
 mod series;

@@ -11,7 +11,7 @@ use super::row_filter::by_policy;
 use super::scope::{Outer, Scope};
 use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
-use super::table_function::{RemoteFunction, headers_of};
+use super::table_function::{RemoteFunction, headers_of, is_over_s3, named_argument};
 use crate::catalog::{ColumnDescription, DefaultKind, LoadedByQuery, TableMetadata};
 use crate::create::described;
 use crate::expression::Expression;
@@ -186,6 +186,7 @@ impl Scope<'_> {
                 if with_final && (table.view_query().is_some() || table.table_function().is_some()) {
                     return Err(illegal_final(table.engine()));
                 }
+                let table = catalog.opened(table, self.analyzer.context)?;
                 if let Some(query) = table.view_query() {
                     return view::rows(self.analyzer, &*table, query, None);
                 }
@@ -299,8 +300,12 @@ impl Scope<'_> {
         }
         let mut arguments = Vec::with_capacity(function.arguments.len());
         for argument in &function.arguments {
-            match argument.as_function().and_then(headers_of) {
-                Some(headers) => arguments.push(headers),
+            let named = match is_over_s3(&function.name) {
+                true => named_argument(argument),
+                false => argument.as_function().and_then(headers_of),
+            };
+            match named {
+                Some(named) => arguments.push(named),
                 None => arguments.extend(self.constant_arguments(argument)?),
             }
         }

@@ -54,7 +54,7 @@ pub use membership::MEMBERSHIPS;
 pub(crate) use scope::Scope;
 pub(crate) use source::Source;
 pub(crate) use stage::{Stage, project};
-pub use table_function::{headers_of, remote_call};
+pub use table_function::{headers_of, is_over_s3, named_argument, remote_call};
 pub(crate) use user_function::{expand, without_user_functions};
 
 /// Resolving an expression is about so many nanoseconds' work.

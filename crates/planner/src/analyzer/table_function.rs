@@ -8,6 +8,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value, default_va
 
 use super::conversion::cast;
 use super::from::{whole, whole_with_hidden};
+use super::literal::typed_literal;
 use super::scope::Scope;
 use super::source::Source;
 use super::{Analyzer, text};
@@ -73,6 +74,33 @@ pub fn headers_of(call: &ast::Function) -> Option<Value> {
     };
     let headers = call.arguments.iter().map(header).collect::<Option<Vec<_>>>()?;
     (call.name == "headers").then(|| Value::Map(headers.into()))
+}
+
+/// Whether a table function is over objects of S3, or of what speaks its protocol: it takes arguments with names.
+pub fn is_over_s3(function: &str) -> bool {
+    matches!(function, "s3" | "gcs" | "oss" | "cosn")
+}
+
+/// An argument of a function over S3 that is no plain value: a bare name is a tuple of itself, `format = 'CSV'` one of a name and a value,
+/// and `headers(…)` a map; `None` for another one.
+pub fn named_argument(argument: &ast::Expression) -> Option<Value> {
+    let name = |argument: &ast::Expression| match &argument.kind {
+        ExpressionKind::Identifier(parts) => {
+            Some(Value::string(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")))
+        }
+        _ => None,
+    };
+    if let Some(name) = name(argument) {
+        return Some(Value::Tuple([name].into()));
+    }
+    let call = argument.as_function()?;
+    match &call.arguments[..] {
+        [left, right] if call.name == "equals" => {
+            let (value, _) = typed_literal(right.as_literal()?).ok()?;
+            Some(Value::Tuple([name(left)?, value].into()))
+        }
+        _ => headers_of(call),
+    }
 }
 
 impl Scope<'_> {

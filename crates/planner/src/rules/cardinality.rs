@@ -1,9 +1,13 @@
-//! How many rows a step gives, as an estimate: from the rows of tables and the smallest and largest values of their columns. Of an integer
-//! column no more values are taken to be there than there are numbers between these two. Where nothing is known, the usual guesses stand.
+//! How many rows a step gives, as an estimate: from the rows of tables, the statistics of their columns, and the smallest and largest values. Of an
+//! integer column no more values are taken to be there than there are numbers between these two. Where nothing is known, the usual guesses
+//! stand.
+
+use std::sync::Arc;
 
 use squall_types::Value;
 
 use super::conjuncts;
+use crate::column_statistics::ColumnStatistics;
 use crate::expression::Expression;
 use crate::plan::{Aggregate, Join, JoinKey, JoinKind, JoinStrictness, Plan, Scan};
 
@@ -13,6 +17,8 @@ pub(super) const OF_CONDITION: f64 = 1.0 / 3.0;
 const OF_VALUE: f64 = 0.05;
 /// Which of the rows match a pattern.
 const OF_PATTERN: f64 = 0.1;
+/// Estimates of numbers of values are hardly ever off by more.
+const OFF_BY: f64 = 0.2;
 /// How many items an array has.
 const ITEMS: f64 = 4.0;
 
@@ -167,7 +173,7 @@ pub(super) fn groups_at_most(plan: &Plan, columns: &[usize]) -> Option<f64> {
     for column in columns {
         let (scan, position) = source(plan, *column)?;
         let rows = scan.table.rows()? as f64;
-        let values = range(scan, position).map_or(rows, |(least, most)| (most - least + 1.0).min(rows));
+        let values = values_of(scan, position).unwrap_or(rows);
         match tables.iter_mut().find(|(known, _)| std::ptr::eq(*known, scan)) {
             Some((_, all)) => *all = (*all * values).min(rows),
             None => tables.push((scan, values)),
@@ -187,8 +193,30 @@ pub(super) fn largest_table(plan: &Plan) -> Option<f64> {
 /// How many values an expression has over all rows that a step gives; `None` where nobody knows.
 pub(super) fn distinct(plan: &Plan, expression: &Expression) -> Option<f64> {
     let (scan, position) = source(plan, only_column(expression)?)?;
-    let (least, most) = range(scan, position)?;
-    Some((most - least + 1.0).min(scan.table.rows()? as f64))
+    values_of(scan, position)
+}
+
+/// How many values a column of a table has; `None` where nobody knows.
+fn values_of(scan: &Scan, position: usize) -> Option<f64> {
+    let by_range = range(scan, position).map(|(least, most)| most - least + 1.0);
+    let most = by_range.unwrap_or(f64::INFINITY).min(scan.table.rows()? as f64);
+    match statistics(scan, position) {
+        Some(statistics) if statistics.distinct * (1.0 + OFF_BY) < most => Some(statistics.distinct),
+        // As many as there can be, as far as such estimates tell.
+        Some(_) => Some(most),
+        None => by_range.map(|_| most),
+    }
+}
+
+fn statistics(scan: &Scan, position: usize) -> Option<Arc<ColumnStatistics>> {
+    scan.table.column_statistics(*scan.columns.get(position)?)
+}
+
+/// What is known of a step's column where an argument is that column and nothing else.
+fn statistics_of(plan: &Plan, argument: &Expression) -> Option<Arc<ColumnStatistics>> {
+    let Expression::Column { position, .. } = argument else { return None };
+    let (scan, position) = source(plan, *position)?;
+    statistics(scan, position)
 }
 
 /// The only column that an expression reads: it has no more values than that.
@@ -302,6 +330,11 @@ fn of_part(part: &Expression, input: &Plan) -> f64 {
     }
     let Expression::Function { name, arguments, .. } = part else { return OF_CONDITION };
     let of_one_value = || {
+        if let [left, right] = &arguments[..]
+            && let Some(share) = share_of(left, right, input).or_else(|| share_of(right, left, input))
+        {
+            return share;
+        }
         let known = arguments.iter().filter_map(|argument| distinct(input, argument)).reduce(f64::max);
         known.map_or(OF_VALUE, |values| 1.0 / values.max(1.0))
     };
@@ -309,8 +342,15 @@ fn of_part(part: &Expression, input: &Plan) -> f64 {
         ("or", parts) => 1.0 - parts.iter().map(|part| 1.0 - selectivity(part, input)).product::<f64>(),
         ("not", [part]) => 1.0 - selectivity(part, input),
         ("equals" | "isNotDistinctFrom", _) => of_one_value(),
-        ("notEquals", _) => 1.0 - of_one_value(),
+        ("notEquals", [left, right]) => {
+            let nulls = |argument| statistics_of(input, argument).map_or(0.0, |statistics| statistics.nulls);
+            (1.0 - of_one_value() - nulls(left).max(nulls(right))).max(0.0)
+        }
         ("in", [value, set]) => match set.constant() {
+            Some(Value::Array(items)) if let Some(statistics) = statistics_of(input, value) => {
+                let values = distinct(input, value).unwrap_or(statistics.distinct);
+                items.iter().map(|item| statistics.share_of(item, values)).sum::<f64>().min(1.0)
+            }
             Some(Value::Array(items)) => {
                 let one = distinct(input, value).map_or(OF_VALUE, |values| 1.0 / values.max(1.0));
                 (items.len() as f64 * one).min(1.0)
@@ -319,10 +359,15 @@ fn of_part(part: &Expression, input: &Plan) -> f64 {
         },
         ("like" | "ilike" | "match" | "startsWith" | "endsWith" | "hasToken", _) => OF_PATTERN,
         ("notLike" | "notILike", _) => 1.0 - OF_PATTERN,
-        ("isNull", _) => OF_VALUE,
-        ("isNotNull", _) => 1.0 - OF_VALUE,
+        ("isNull", [value]) => statistics_of(input, value).map_or(OF_VALUE, |statistics| statistics.nulls),
+        ("isNotNull", [value]) => 1.0 - statistics_of(input, value).map_or(OF_VALUE, |statistics| statistics.nulls),
         _ => OF_CONDITION,
     }
+}
+
+/// Which of the rows have a constant in a column, where its values are known.
+fn share_of(column: &Expression, constant: &Expression, input: &Plan) -> Option<f64> {
+    Some(statistics_of(input, column)?.share_of(constant.constant()?, distinct(input, column)?))
 }
 
 #[cfg(test)]

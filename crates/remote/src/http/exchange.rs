@@ -1,13 +1,19 @@
-//! A request without a body and its answer: the connection, redirects, the head, and the body as it comes.
+//! A request and its answer: the connection, redirects, the head, and the body as it comes.
 
+use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use http_body_util::{BodyExt, Empty};
-use hyper::body::{Body, Incoming};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Method, Request, Response, StatusCode, Uri, header};
 use hyper_util::rt::TokioIo;
 use squall_native::{Tls, Transport};
@@ -19,6 +25,9 @@ use super::{HttpOptions, bad_url, shown, uri};
 /// Bytes of a refusal that an error shows.
 const REFUSAL_BYTES_MAX: usize = 1000;
 
+/// Bytes of a body that are handed to a connection at once.
+const BODY_CHUNK_BYTES: usize = 256 << 10;
+
 /// A request without a body.
 pub(super) struct Ask<'a> {
     pub method: Method,
@@ -28,8 +37,59 @@ pub(super) struct Ask<'a> {
     pub options: &'a HttpOptions,
 }
 
+/// A request to the server of its URL alone.
+pub(crate) struct Single<'a> {
+    pub method: Method,
+    pub url: &'a str,
+    /// Headers beside those of the options.
+    pub headers: &'a [(HeaderName, String)],
+    pub body: Pieces,
+    pub options: &'a HttpOptions,
+}
+
+/// A body that is there.
+#[derive(Default)]
+pub(crate) struct Pieces {
+    chunks: VecDeque<Bytes>,
+    left: u64,
+    /// Bytes that the connection has taken.
+    taken: Arc<AtomicU64>,
+}
+
+impl Pieces {
+    /// The bytes of all chunks, in order.
+    pub fn new(chunks: impl IntoIterator<Item = Bytes>) -> Self {
+        let chunks: VecDeque<Bytes> = chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect();
+        Self { left: chunks.iter().map(|chunk| chunk.len() as u64).sum(), chunks, taken: Arc::default() }
+    }
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let Some(mut first) = self.chunks.pop_front() else { return Poll::Ready(None) };
+        let taken = first.split_to(first.len().min(BODY_CHUNK_BYTES));
+        if !first.is_empty() {
+            self.chunks.push_front(first);
+        }
+        self.left -= taken.len() as u64;
+        self.taken.fetch_add(taken.len() as u64, Ordering::Relaxed);
+        Poll::Ready(Some(Ok(Frame::data(taken))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
 /// A runtime that the thread drives which reads from it. It may be dropped anywhere.
-pub(super) struct OwnRuntime(Option<Runtime>);
+pub(crate) struct OwnRuntime(Option<Runtime>);
 
 impl OwnRuntime {
     pub fn new() -> Result<Self> {
@@ -53,12 +113,13 @@ impl Drop for OwnRuntime {
 }
 
 /// An answer, whose body is read as it comes.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub status: StatusCode,
     /// The bytes of the body, where the server says them.
     pub length: Option<u64>,
     /// Whether parts of it may be asked for.
     pub gives_ranges: bool,
+    headers: HeaderMap,
     body: Incoming,
     /// What has come and is not read.
     rest: Bytes,
@@ -74,11 +135,31 @@ impl Answer {
             status: head.status,
             length: text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok()),
             gives_ranges: text(header::ACCEPT_RANGES).is_some_and(|unit| unit.eq_ignore_ascii_case("bytes")),
+            headers: head.headers,
             body,
             rest: Bytes::new(),
             silence_max,
             runtime,
         }
+    }
+
+    /// A header's text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The first bytes of the body, as far as they come.
+    pub fn beginning(&mut self, bytes_max: usize) -> Vec<u8> {
+        let mut beginning = vec![0; bytes_max];
+        let mut read = 0;
+        while let Some(place) = beginning.get_mut(read..).filter(|place| !place.is_empty()) {
+            match self.read(place) {
+                Ok(0) | Err(_) => break,
+                Ok(more) => read += more,
+            }
+        }
+        beginning.truncate(read);
+        beginning
     }
 
     /// The answer, where it is what was asked for.
@@ -89,20 +170,13 @@ impl Answer {
         if self.status.is_success() {
             return Ok(self);
         }
-        let mut refusal = vec![0; REFUSAL_BYTES_MAX];
-        let mut read = 0;
-        while let Some(place) = refusal.get_mut(read..).filter(|place| !place.is_empty()) {
-            match self.read(place) {
-                Ok(0) | Err(_) => break,
-                Ok(more) => read += more,
-            }
-        }
-        refusal.truncate(read);
+        let refusal = self.beginning(REFUSAL_BYTES_MAX);
         let message = format!(
-            "Received error from remote server {}. HTTP status code: {} {}, body length: {read} bytes, body: '{}'",
+            "Received error from remote server {}. HTTP status code: {} {}, body length: {} bytes, body: '{}'",
             shown(url),
             self.status.as_u16(),
             self.status.canonical_reason().unwrap_or_default(),
+            refusal.len(),
             String::from_utf8_lossy(&refusal).trim(),
         );
         Err(Error::new(ErrorCode::RECEIVED_ERROR_FROM_REMOTE_IO_SERVER, message))
@@ -136,17 +210,18 @@ pub(super) fn ask(ask: &Ask<'_>) -> Result<Answer> {
     let runtime = OwnRuntime::new()?;
     let mut url = ask.url.to_owned();
     for _ in 0..=ask.options.redirects_max {
-        let response = runtime.block_on(async {
-            let target = uri(&url)?;
-            let mut sender = connect(&url, &target, ask.options).await?;
-            let mut request = request(&ask.method, &target, ask.options);
-            if let Some((offset, length)) = ask.range {
-                let last = offset.saturating_add(length as u64 - 1);
-                request = request.header(header::RANGE, format!("bytes={offset}-{last}"));
-            }
-            let request = request.body(Empty::<Bytes>::new()).map_err(|error| bad_url(&url, &error))?;
-            answered(sender.send_request(request), ask.options).await
-        })?;
+        let range = ask.range.map(|(offset, length)| {
+            let last = offset.saturating_add(length as u64 - 1);
+            (header::RANGE, format!("bytes={offset}-{last}"))
+        });
+        let single = Single {
+            method: ask.method.clone(),
+            url: &url,
+            headers: range.as_slice(),
+            body: Pieces::default(),
+            options: ask.options,
+        };
+        let response = runtime.block_on(send(single))?;
         let next = response.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());
         match next.filter(|_| response.status().is_redirection()) {
             Some(next) => url = resolved(&url, next)?,
@@ -160,13 +235,33 @@ pub(super) fn ask(ask: &Ask<'_>) -> Result<Answer> {
     Err(Error::new(ErrorCode::TOO_MANY_REDIRECTS, message))
 }
 
-/// Waits for an answer's head.
-pub(super) async fn answered(
-    answer: impl Future<Output = hyper::Result<Response<Incoming>>>,
-    options: &HttpOptions,
-) -> Result<Response<Incoming>> {
-    let answer = tokio::time::timeout(options.silence_max, answer).await.map_err(|_| silent(options.silence_max))?;
-    answer.map_err(|error| network_error(&error))
+/// Sends a request, and waits for its answer's head.
+///
+/// # Errors
+/// `UNACCEPTABLE_URL`, `DNS_ERROR`, `NETWORK_ERROR`, `SOCKET_TIMEOUT`.
+pub(crate) async fn send(single: Single<'_>) -> Result<Response<Incoming>> {
+    let Single { method, url, headers, body, options } = single;
+    let target = uri(url)?;
+    let mut sender = connect(url, &target, options).await?;
+    let mut request = request(&method, &target, options);
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    if body.left == 0 && matches!(method, Method::POST | Method::PUT) {
+        request = request.header(header::CONTENT_LENGTH, 0);
+    }
+    let taken = body.taken.clone();
+    let request = request.body(body).map_err(|error| bad_url(url, &error))?;
+    let mut answer = std::pin::pin!(sender.send_request(request));
+    loop {
+        let before = taken.load(Ordering::Relaxed);
+        match tokio::time::timeout(options.silence_max, &mut answer).await {
+            Ok(answer) => return answer.map_err(|error| network_error(&error)),
+            // What is large takes its time, as long as it goes on.
+            Err(_) if taken.load(Ordering::Relaxed) != before => {}
+            Err(_) => return Err(silent(options.silence_max)),
+        }
+    }
 }
 
 /// The URL that a redirect names, which may be one within the server.
@@ -247,7 +342,7 @@ where
 }
 
 /// An error of a connection.
-pub(super) fn network_error(error: &dyn std::fmt::Display) -> Error {
+pub(crate) fn network_error(error: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorCode::NETWORK_ERROR, format!("A web server cannot be reached: {error}"))
 }
 
@@ -259,7 +354,7 @@ fn silent(silence_max: Duration) -> Error {
 }
 
 /// The error within one of reading or writing.
-pub(super) fn read_error(error: &io::Error) -> Error {
+pub(crate) fn read_error(error: &io::Error) -> Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(error) => error.clone(),
         None => network_error(error),

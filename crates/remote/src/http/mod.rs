@@ -1,7 +1,7 @@
 //! Files that web servers hold: read by GET, by place where the server gives ranges, and written by POST or PUT. Everything here waits for an
 //! answer, on a runtime that the caller's thread alone drives.
 
-mod exchange;
+pub(crate) mod exchange;
 mod upload;
 
 use std::fmt;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::{Method, StatusCode, Uri};
-use squall_files::{Elsewhere, FileElsewhere, Upload, alternatives};
+use squall_files::{Elsewhere, FileElsewhere, Upload, Wanted, alternatives};
 use squall_types::{Error, ErrorCode, Result};
 
 use self::exchange::{Answer, Ask};
@@ -67,7 +67,7 @@ impl HttpFiles {
             let uri = uri(&url)?;
             (files.options.reach)(&url)?;
             let size = if by_place { files.size(&url)? } else { None };
-            Ok(FileElsewhere { path: uri.path().to_owned(), location: url, size, changed: None })
+            Ok(FileElsewhere { path: uri.path().to_owned(), location: url, size, changed: None, etag: None })
         });
         Ok((found.collect::<Result<_>>()?, Arc::new(files)))
     }
@@ -95,8 +95,10 @@ fn bad_url(url: &str, why: &dyn fmt::Display) -> Error {
     Error::new(ErrorCode::BAD_ARGUMENTS, format!("Bad URI {}: {why}", shown(url)))
 }
 
-/// A URL without the password in it.
+/// A URL without the password in it, and without a signature of S3's, which is as good as one for a while.
 pub fn shown(url: &str) -> String {
+    let signed = url.split_once('?').filter(|(_, query)| query.contains("X-Amz-Signature"));
+    let url = signed.map_or(url, |(before, _)| before);
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(authority_end);
@@ -110,7 +112,7 @@ pub fn shown(url: &str) -> String {
 }
 
 impl Elsewhere for HttpFiles {
-    fn open(&self, location: &str) -> Result<Box<dyn Read + Send>> {
+    fn open(&self, Wanted { location, .. }: Wanted<'_>) -> Result<Box<dyn Read + Send>> {
         let answer = exchange::ask(&Ask { method: Method::GET, url: location, range: None, options: &self.options })?;
         if answer.status == StatusCode::NOT_FOUND && self.are_several && self.options.skips_missing {
             return Ok(Box::new(io::empty()));
@@ -118,7 +120,7 @@ impl Elsewhere for HttpFiles {
         Ok(Box::new(answer.accepted(location)?))
     }
 
-    fn read_at(&self, location: &str, offset: u64, length: usize) -> Result<Bytes> {
+    fn read_at(&self, Wanted { location, .. }: Wanted<'_>, offset: u64, length: usize) -> Result<Bytes> {
         if length == 0 {
             return Ok(Bytes::new());
         }
@@ -165,5 +167,6 @@ mod tests {
     fn passwords_are_not_shown() {
         assert_eq!(shown("http://a:b@c/d"), "http://a:[HIDDEN]@c/d");
         assert_eq!(shown("http://c/d@e"), "http://c/d@e");
+        assert_eq!(shown("http://a:b@c/d?X-Amz-Date=1&X-Amz-Signature=2"), "http://a:[HIDDEN]@c/d");
     }
 }

@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::Method;
 use hyper::Response;
 use hyper::body::{Body, Frame, Incoming};
@@ -14,7 +13,7 @@ use squall_types::{Error, Result};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::exchange::{Answer, OwnRuntime, answered, connect, network_error, request};
+use super::exchange::{Answer, OwnRuntime, Pieces, Single, connect, network_error, request, send};
 use super::{HttpOptions, bad_url, uri};
 
 /// Chunks that may wait to be sent.
@@ -23,13 +22,8 @@ const CHUNKS_MAX: usize = 4;
 /// Sends a request with a body that is there.
 pub(super) fn post(url: &str, body: Bytes, options: &HttpOptions) -> Result<Answer> {
     let runtime = OwnRuntime::new()?;
-    let response = runtime.block_on(async {
-        let target = uri(url)?;
-        let mut sender = connect(url, &target, options).await?;
-        let request = request(&Method::POST, &target, options);
-        let request = request.body(Full::new(body)).map_err(|error| bad_url(url, &error))?;
-        answered(sender.send_request(request), options).await
-    })?;
+    let single = Single { method: Method::POST, url, headers: &[], body: Pieces::new([body]), options };
+    let response = runtime.block_on(send(single))?;
     Ok(Answer::new(response, options.silence_max, runtime))
 }
 

@@ -25,22 +25,22 @@ const CALLS: &[(&str, Secrets)] = &[
     ("mongodb", Secrets::At(&[4])),
     // As a function, and as an engine.
     ("redis", Secrets::At(&[2, 4])),
-    ("s3", Secrets::At(&[2, 3])),
-    ("s3queue", Secrets::At(&[2, 3])),
-    ("gcs", Secrets::At(&[2, 3])),
-    ("oss", Secrets::At(&[2, 3])),
-    ("cosn", Secrets::At(&[2, 3])),
-    ("hudi", Secrets::At(&[2, 3])),
-    ("deltalake", Secrets::At(&[2, 3])),
-    ("deltalakes3", Secrets::At(&[2, 3])),
-    ("iceberg", Secrets::At(&[2, 3])),
-    ("icebergs3", Secrets::At(&[2, 3])),
-    ("paimon", Secrets::At(&[2, 3])),
-    ("s3cluster", Secrets::At(&[3, 4])),
-    ("hudicluster", Secrets::At(&[3, 4])),
-    ("deltalakecluster", Secrets::At(&[3, 4])),
-    ("icebergcluster", Secrets::At(&[3, 4])),
-    ("icebergs3cluster", Secrets::At(&[3, 4])),
+    ("s3", Secrets::OfS3(0)),
+    ("s3queue", Secrets::OfS3(0)),
+    ("gcs", Secrets::OfS3(0)),
+    ("oss", Secrets::OfS3(0)),
+    ("cosn", Secrets::OfS3(0)),
+    ("hudi", Secrets::OfS3(0)),
+    ("deltalake", Secrets::OfS3(0)),
+    ("deltalakes3", Secrets::OfS3(0)),
+    ("iceberg", Secrets::OfS3(0)),
+    ("icebergs3", Secrets::OfS3(0)),
+    ("paimon", Secrets::OfS3(0)),
+    ("s3cluster", Secrets::OfS3(1)),
+    ("hudicluster", Secrets::OfS3(1)),
+    ("deltalakecluster", Secrets::OfS3(1)),
+    ("icebergcluster", Secrets::OfS3(1)),
+    ("icebergs3cluster", Secrets::OfS3(1)),
     ("azureblobstorage", Secrets::At(&[4])),
     ("azurequeue", Secrets::At(&[4])),
     ("icebergazure", Secrets::At(&[4])),
@@ -59,6 +59,9 @@ const CALLS: &[(&str, Secrets)] = &[
 enum Secrets {
     At(&'static [usize]),
     From(usize),
+    /// After a URL in this place: the second of two keys, and a token that may follow them. A format there, or the word that says that there are
+    /// none, is no key.
+    OfS3(usize),
     /// After an address and a table: what follows the user's name.
     OfRemote,
     AfterEquals,
@@ -156,6 +159,8 @@ struct Call {
     argument: usize,
     /// Whether the second argument names a database and a table at once.
     names_whole_table: bool,
+    /// Whether what follows a URL of S3 is no key.
+    has_no_keys: bool,
     is_after_equals: bool,
 }
 
@@ -164,8 +169,14 @@ impl Call {
         CALLS.iter().find(|(name, _)| *name == self.name).map(|(_, secrets)| *secrets)
     }
 
-    fn hides(&self) -> bool {
+    /// Whether a string is a secret as an argument.
+    fn hides(&self, own: &str) -> bool {
         match self.secrets() {
+            Some(Secrets::OfS3(url)) => match self.argument.checked_sub(url) {
+                Some(2) => !self.has_no_keys,
+                Some(3) => !self.has_no_keys && !is_format(own),
+                _ => false,
+            },
             Some(Secrets::At(arguments)) => arguments.contains(&self.argument),
             Some(Secrets::From(first)) => self.argument >= first,
             Some(Secrets::OfRemote) => self.argument >= if self.names_whole_table { 3 } else { 4 },
@@ -173,6 +184,12 @@ impl Call {
             None => false,
         }
     }
+}
+
+/// Whether an argument is a format's name, or `NOSIGN`, where a key might stand.
+fn is_format(own: &str) -> bool {
+    let text = own.trim_matches(['\'', '`', '"']);
+    text == "NOSIGN" || text.eq_ignore_ascii_case("auto") || squall_formats::check_format(text).is_ok()
 }
 
 impl<'a> Mask<'a> {
@@ -216,7 +233,7 @@ impl<'a> Mask<'a> {
         let quote = own.chars().next().unwrap_or_default();
         let has_no_end = matches!(quote, '\'' | '\u{2018}')
             && (own.len() < 2 || !own.ends_with(['\'', '\u{2019}']) || own.ends_with("\\'"));
-        let in_call = self.calls.iter().any(Call::hides);
+        let in_call = self.calls.iter().any(|call| call.hides(own));
         let is_value_in_call = self.calls.last().is_some_and(|call| call.secrets().is_some()) && self.is_secret_word();
         let by_word = self.is_definition && (self.is_secret_word() || self.is_secret_of_statement());
         has_no_end || in_call || is_value_in_call || by_word || self.is_named_collection || finds(&CONNECTION, own)
@@ -239,6 +256,12 @@ impl<'a> Mask<'a> {
     /// What follows from a token for those after it.
     fn go_on(&mut self, kind: PlainKind, own: &str, previous: PlainKind, was_hidden: bool, is_hidden: bool) {
         let names_table = |call: &mut Call| call.names_whole_table |= call.argument == 1;
+        if matches!(kind, PlainKind::Word | PlainKind::String)
+            && let Some(call) = self.calls.last_mut()
+            && matches!(call.secrets(), Some(Secrets::OfS3(url)) if call.argument == url + 1)
+        {
+            call.has_no_keys |= is_format(own);
+        }
         match kind {
             PlainKind::Word => {
                 let word = own.trim_matches(['`', '"']).to_ascii_lowercase();
@@ -252,7 +275,13 @@ impl<'a> Mask<'a> {
                     names_table(outer);
                 }
                 let name = if previous == PlainKind::Word { self.word.clone() } else { String::new() };
-                self.calls.push(Call { name, argument: 0, names_whole_table: false, is_after_equals: false });
+                self.calls.push(Call {
+                    name,
+                    argument: 0,
+                    names_whole_table: false,
+                    has_no_keys: false,
+                    is_after_equals: false,
+                });
             }
             PlainKind::Close => {
                 self.calls.pop();
@@ -341,9 +370,20 @@ mod tests {
                 "SELECT * FROM Remote /* ( */ ('h', view(SELECT 1, 2), 'u', '[HIDDEN]'",
             ),
             ("SELECT * FROM remoteSecure('h', d, t, 'u', 'p", "SELECT * FROM remoteSecure('h', d, t, 'u', '[HIDDEN]'"),
+            ("INSERT INTO FUNCTION s3('u', 'k', 's', 'CSV')", "INSERT INTO FUNCTION s3('u', 'k', '[HIDDEN]', 'CSV')"),
             (
-                "INSERT INTO FUNCTION s3('u', 'k', 's', 'CSV')",
-                "INSERT INTO FUNCTION s3('u', 'k', '[HIDDEN]', '[HIDDEN]')",
+                "SELECT * FROM s3('u', 'k', 's', 't', CSV, 'x Int8')",
+                "SELECT * FROM s3('u', 'k', '[HIDDEN]', '[HIDDEN]', CSV, 'x Int8')",
+            ),
+            ("SELECT * FROM s3('u', NOSIGN, 'CSV', 'x Int8')", "SELECT * FROM s3('u', NOSIGN, 'CSV', 'x Int8')"),
+            ("SELECT * FROM gcs('u', 'auto', 'x Int8', 'gz')", "SELECT * FROM gcs('u', 'auto', 'x Int8', 'gz')"),
+            (
+                "SELECT * FROM s3Cluster('c', 'u', 'k', 's', 'TSV')",
+                "SELECT * FROM s3Cluster('c', 'u', 'k', '[HIDDEN]', 'TSV')",
+            ),
+            (
+                "SELECT * FROM s3(c, secret_access_key = 's', headers('a' = 'b'))",
+                "SELECT * FROM s3(c, secret_access_key = '[HIDDEN]', headers('a' = '[HIDDEN]'))",
             ),
             (
                 "SELECT * FROM `mysql`('h', 'd', 't', 'u', 'p', 1)",

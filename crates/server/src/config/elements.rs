@@ -310,7 +310,7 @@ const GROUPS: &[Group] = &[
         verdict: |_| Harmless("of engines and sources whose use is refused"),
         names: &[
             "enable_azure_sdk_logging", "google_protos_path", "graphite_rollup", "graphite_rollup_example", "hdfs",
-            "jdbc_bridge", "kafka", "message_queue_disable_insertion", "nats", "odbc_bridge", "rabbitmq", "rocksdb", "s3",
+            "jdbc_bridge", "kafka", "message_queue_disable_insertion", "nats", "odbc_bridge", "rabbitmq", "rocksdb",
             "s3_allow_server_credentials_for_system_table_disks", "s3_load_table_anonymously_if_credentials_restricted",
             "s3_max_redirects", "s3_retry_attempts", "s3queue_disable_streaming", "table_function_remote_proxy",
             "url_scheme_mappers",

@@ -7,6 +7,7 @@ mod findings;
 mod function_files;
 pub mod merge;
 mod query_limit;
+mod s3_endpoints;
 mod server_settings;
 mod system_logs;
 mod watch;
@@ -27,6 +28,7 @@ use element::Origin;
 pub use findings::{Findings, Verdict};
 pub use function_files::FunctionFiles;
 pub use query_limit::QueryLimit;
+pub use s3_endpoints::{S3Endpoint, S3Endpoints};
 pub use server_settings::{Changeable, ServerSetting, ServerSettings};
 pub use system_logs::{LogKind, SystemLogConfig, SystemLogsConfig};
 pub use watch::ConfigWatch;
@@ -100,6 +102,8 @@ pub struct Config {
     pub options_response: OptionsResponse,
     /// `remote_url_allow_hosts`.
     pub remote_hosts: RemoteHosts,
+    /// `s3`.
+    pub s3: S3Endpoints,
     /// `http_handlers`.
     pub http_handlers: Option<SharedRules>,
     /// `path`, absolute.
@@ -226,6 +230,7 @@ impl Config {
         let mut backups = BackupsConfig::default();
         let mut clusters = Vec::new();
         let mut remote_hosts = RemoteHosts::default();
+        let mut s3 = S3Endpoints::default();
         let mut listen_hosts = Vec::new();
         let mut dictionaries_config = Vec::new();
         let mut masking_rules = MaskingRules::default();
@@ -262,6 +267,7 @@ impl Config {
                     }
                 }
                 "remote_url_allow_hosts" => remote_hosts.read(element, warnings)?,
+                "s3" => s3.read(element, warnings)?,
                 "query_masking_rules" => masking_rules = MaskingRules::read(element)?,
                 // Read by `merge`, and below: the tree of users is this one or another file's.
                 "include_from" | "users_config" | "user_directories" | "users" | "profiles" | "quotas" => {}
@@ -345,6 +351,7 @@ impl Config {
             prometheus,
             options_response,
             remote_hosts,
+            s3,
             http_handlers,
             path,
             tmp_path,

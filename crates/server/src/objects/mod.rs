@@ -83,6 +83,11 @@ impl Objects {
         self.known.load().functions.iter().map(|(name, function)| (name.clone(), function.clone())).collect()
     }
 
+    /// A named collection.
+    pub fn collection(&self, name: &str) -> Option<Arc<NamedCollection>> {
+        self.known.load().collections.get(name).cloned()
+    }
+
     /// All named collections by name.
     pub fn collections(&self) -> Vec<(String, Arc<NamedCollection>)> {
         self.known.load().collections.iter().map(|(name, found)| (name.clone(), found.clone())).collect()

@@ -1,5 +1,6 @@
 //! `system.tables` and `system.columns`, and the CREATE statement that would make a table again.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::{Arc, Weak};
 
@@ -350,6 +351,9 @@ fn engine_clauses(row: &TableDescription) -> Vec<String> {
         };
         let arguments: Vec<String> = definition.engine_arguments.iter().map(word).collect();
         let _ = write!(engine, "({})", arguments.join(", "));
+        if let Cow::Owned(hidden) = masked(&engine) {
+            engine = hidden;
+        }
     }
     let mut clauses = vec![engine];
     if &*definition.engine == "MergeTree" && !definition.engine_arguments.is_empty() {

@@ -5,6 +5,7 @@ mod asynchronous_inserts;
 mod backups;
 mod catalog_tables;
 mod clusters;
+mod columns_statistics;
 mod constant;
 mod dashboards;
 mod databases;
@@ -95,6 +96,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         clusters::macros(&server),
         parts::parts(&server, Viewer::default()),
         parts_columns::parts_columns(&server, Viewer::default()),
+        columns_statistics::columns_statistics(&server, Viewer::default()),
         projections::projections(&server, Viewer::default()),
         projections::projection_parts(&server, Viewer::default()),
         merges::merges(&server, Viewer::default()),
@@ -153,6 +155,7 @@ pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
         "mutations" => mutations::mutations(&server(), viewer()),
         "view_refreshes" => view_refreshes::view_refreshes(&server(), viewer()),
         "parts_columns" => parts_columns::parts_columns(&server(), viewer()),
+        "columns_statistics" => columns_statistics::columns_statistics(&server(), viewer()),
         "projections" => projections::projections(&server(), viewer()),
         "projection_parts" => projections::projection_parts(&server(), viewer()),
         "detached_parts" => detached::detached_parts(&server(), viewer()),

@@ -80,7 +80,7 @@ pub(super) fn parts_columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Ta
         .constant("statistics", "Array(String)", no_items())
         .column("estimates.min", "Nullable(String)", move |row| optional(&row.column.min))
         .column("estimates.max", "Nullable(String)", move |row| optional(&row.column.max))
-        .constant("estimates.cardinality", "Nullable(UInt64)", Value::Null)
+        .column("estimates.cardinality", "Nullable(UInt64)", |row| row.column.distinct.map_or(Value::Null, number))
         .column("estimates.null_count", "Nullable(UInt64)", |row| row.column.nulls.map_or(Value::Null, number))
         .constant("estimates.default_count", "Nullable(UInt64)", Value::Null)
         .constant("serialization_kind", "String", text("Default"))

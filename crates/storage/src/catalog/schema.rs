@@ -5,10 +5,19 @@
 pub(super) const DUCKLAKE_VERSION: &str = "1.0";
 /// The version of what is on disk: of Squall's own tables and of its parts' files, in `ducklake_metadata` under `squall_version`. A server reads
 /// this and every earlier one, and refuses later ones. docs/upgrades.md is the promise.
-pub(super) const SQUALL_VERSION: u32 = 9;
+pub(super) const SQUALL_VERSION: u32 = 10;
 /// What brings a catalog of each version to the next, from version 1 on.
-pub(super) const UPGRADES: &[&str] =
-    &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE, TABLE_SCHEMAS, INSERTS, TTL, PROJECTIONS, MUTATIONS];
+pub(super) const UPGRADES: &[&str] = &[
+    DETACHED_TABLES,
+    COLUMN_CODECS,
+    TABLES_BESIDE_LAKE,
+    TABLE_SCHEMAS,
+    INSERTS,
+    TTL,
+    PROJECTIONS,
+    MUTATIONS,
+    STATISTICS,
+];
 
 /// DuckLake's tables. Columns, their order and their types are the specification's.
 pub(super) const DUCKLAKE: &str = r#"
@@ -138,3 +147,6 @@ CREATE TABLE squall_mutation (table_id BIGINT NOT NULL, version BIGINT NOT NULL,
     commands_done BIGINT NOT NULL, created BIGINT NOT NULL, finished BIGINT, PRIMARY KEY (table_id, version));
 CREATE TABLE squall_refresh (table_id BIGINT PRIMARY KEY, completed BIGINT NOT NULL, succeeded BIGINT, duration_ms BIGINT);
 ";
+
+/// Since version 10: descriptions of parts may end with statistics of their columns, which earlier servers cannot read.
+pub(super) const STATISTICS: &str = "";

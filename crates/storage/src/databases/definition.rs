@@ -34,7 +34,7 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
     }
     match &*engine {
         "Memory" | "Null" | "Join" | "Dictionary" | "TinyLog" | "Log" | "StripeLog" | "Set" | "Merge" | "Buffer"
-        | "GenerateRandom" | "File" | "SQLite" | "Executable" => {
+        | "GenerateRandom" | "File" | "SQLite" | "Executable" | "S3" | "GCS" | "OSS" | "COSN" => {
             match &*engine {
                 "Join" => drop(JoinDefinition::new(&definition)?),
                 "Dictionary"
@@ -60,7 +60,7 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
                         "SQLite database requires 2 arguments: database path, table name",
                     ));
                 }
-                "File" => StoredFile::check(&definition)?,
+                "File" | "S3" | "GCS" | "OSS" | "COSN" => StoredFile::check(&definition)?,
                 "Merge" if definition.engine_arguments.len() == 2 => {}
                 "Merge" => {
                     return Err(Error::new(
@@ -118,7 +118,6 @@ pub(super) fn unknown_engine(engine: &str) -> Error {
         "File",
         "URL",
         "Kafka",
-        "S3",
         "ExecutablePool",
         "KeeperMap",
         "EmbeddedRocksDB",

@@ -215,7 +215,7 @@ impl Engine {
             // Tables of a session have no disk.
             "Memory" | "TinyLog" | "Log" | "StripeLog" | "Set" => Ok(Self::Memory(stored, MemoryRows::new())),
             "Null" => Ok(Self::Null(stored)),
-            "File" => Ok(Self::File(stored)),
+            "File" | "S3" | "GCS" | "OSS" | "COSN" => Ok(Self::File(stored)),
             other => Err(unknown_engine(other)),
         }
     }

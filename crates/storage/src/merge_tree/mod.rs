@@ -12,7 +12,9 @@ mod projections;
 mod scans;
 mod settings;
 mod skip_index;
+mod statistics;
 mod subcolumns;
+mod value_hashes;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -23,8 +25,8 @@ use std::time::{Duration, Instant, SystemTime};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use squall_planner::{
-    ColumnDescription, Constraint, Expression, KeyExpression, Projected, Projection as BoundProjection, Subcolumn,
-    TableDefinition, TableMetadata, TableTtl,
+    ColumnDescription, ColumnStatistics, Constraint, Expression, KeyExpression, Projected,
+    Projection as BoundProjection, Subcolumn, TableDefinition, TableMetadata, TableTtl,
 };
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
@@ -133,7 +135,9 @@ struct PartSet {
     deletions: Arc<Deletions>,
     /// `column_range` of each column, once somebody asked.
     ranges: Vec<OnceLock<Option<(Value, Value)>>>,
-    /// What `ranges` are counted by.
+    /// `column_statistics` of each column, once somebody asked.
+    statistics: Vec<OnceLock<Option<Arc<ColumnStatistics>>>>,
+    /// What `ranges` and `statistics` are counted by.
     identity: Option<Arc<TableIdentity>>,
 }
 
@@ -149,6 +153,7 @@ impl PartSet {
             is_counted: parts.iter().all(|part| !part.description.row_groups.is_empty()),
             bytes: parts.iter().map(|part| part.file.bytes).sum(),
             ranges: (0..identity.stored.len()).map(|_| OnceLock::new()).collect(),
+            statistics: (0..identity.stored.len()).map(|_| OnceLock::new()).collect(),
             identity: Some(identity.clone()),
             parts,
         }
@@ -171,6 +176,11 @@ impl PartSet {
             hull.and_then(|hull| hull.low.zip(hull.high))
         };
         self.ranges.get(column)?.get_or_init(find).clone()
+    }
+
+    fn statistics(&self, column: usize) -> Option<Arc<ColumnStatistics>> {
+        let find = || statistics::of_parts(&self.parts, self.identity.as_ref()?, column).map(Arc::new);
+        self.statistics.get(column)?.get_or_init(find).clone()
     }
 }
 
@@ -572,6 +582,10 @@ impl TableMetadata for MergeTreeTable {
         let own = self.parts.identity.as_ref().is_some_and(|identity| Arc::ptr_eq(identity, &self.live.identity));
         // Just after ALTER the parts are those of before.
         own.then(|| self.parts.range(self.live.identity.stored_positions.get(column).copied().flatten()?))?
+    }
+    fn column_statistics(&self, column: usize) -> Option<Arc<ColumnStatistics>> {
+        let own = self.parts.identity.as_ref().is_some_and(|identity| Arc::ptr_eq(identity, &self.live.identity));
+        own.then(|| self.parts.statistics(self.live.identity.stored_positions.get(column).copied().flatten()?))?
     }
     fn constraints(&self) -> &[Constraint] {
         &self.live.identity.definition.constraints

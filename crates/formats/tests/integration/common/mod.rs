@@ -42,8 +42,12 @@ pub fn golden(table: &str, format: &str) -> Option<Vec<u8>> {
 }
 
 pub fn schema(table: &str) -> Arc<Schema> {
-    let columns = String::from_utf8(golden(table, "columns").unwrap()).unwrap();
-    let DataType::Tuple(elements) = DataType::parse(&columns).unwrap() else { panic!("{columns}") };
+    schema_of(&String::from_utf8(golden(table, "columns").unwrap()).unwrap())
+}
+
+/// The columns that a named tuple stands for.
+pub fn schema_of(columns: &str) -> Arc<Schema> {
+    let DataType::Tuple(elements) = DataType::parse(columns).unwrap() else { panic!("{columns}") };
     Arc::new(Schema::new(elements.iter().map(|element| (element.name.clone().unwrap(), element.data_type.clone()))))
 }
 

@@ -10,7 +10,7 @@ mod introspection;
 mod neighbour;
 mod part_name;
 mod region;
-mod schema;
+pub(crate) mod schema;
 mod session;
 mod setting;
 mod sleep;

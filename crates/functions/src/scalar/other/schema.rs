@@ -39,6 +39,16 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.bind(DataType::String, move |_, rows| Column::constant(DataType::String, &schema, rows))
 }
 
+/// The schema of a Protobuf message of this name that has a field for each column.
+///
+/// # Errors
+/// `BAD_ARGUMENTS` for a column whose type has no place in such a schema.
+pub fn protobuf_schema(columns: &Schema, message: &str) -> Result<String> {
+    let mut writer = Writer { language: Language::Protobuf, out: String::new() };
+    writer.schema(columns, message)?;
+    Ok(writer.out)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Language {
     Protobuf,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use squall_engine::QueryContext;
 use squall_planner::{
-    MATERIALIZED_VIEW, TableDefinition, Used, plan_materialized_view, plan_table_definition, plan_view_definition,
+    MATERIALIZED_VIEW, TableDefinition, Used, is_s3_engine, plan_materialized_view, plan_table_definition,
+    plan_view_definition,
 };
 use squall_sql::ast::{self, CreateMode, CreateSource};
 use squall_storage::{Databases, TEMPORARY_DATABASE, TableName, takes_setting};
@@ -140,6 +141,10 @@ pub(in crate::query) async fn table(
     }
     match &*definition.engine {
         "SQLite" => session.access.check_source(Privilege::Sqlite)?,
+        engine if is_s3_engine(engine) => {
+            session.access.check_source(Privilege::S3)?;
+            session.access.check_target_source(Privilege::S3)?;
+        }
         "Executable" => executable::check_settings(&definition.settings)?,
         _ => {}
     }

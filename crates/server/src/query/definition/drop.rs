@@ -51,12 +51,12 @@ pub(in crate::query) async fn drop(session: &Session, statement: &ast::Drop) -> 
                     return Err(Error::new(ErrorCode::DATABASE_NOT_EMPTY, format!("Database {name} is not empty")));
                 }
                 let limit = DropLimit::of_tables(session);
-                let server = session.server.clone();
+                let own = session.clone();
                 run_blocking(move || {
                     let tables = databases.tables(&name).unwrap_or_default();
                     tables.iter().try_for_each(|table| limit.check(&*table.table))?;
                     databases.drop_database(&name, if_exists)?;
-                    tables.iter().try_for_each(|table| file_engine::remove_rows(&server, &*table.table, true))
+                    tables.iter().try_for_each(|table| file_engine::remove_rows(&own, &*table.table, true))
                 })
                 .await?;
                 return Ok(Answer::Done);
@@ -116,7 +116,7 @@ pub(in crate::query) async fn drop(session: &Session, statement: &ast::Drop) -> 
     }
     let if_empty = statement.if_empty;
     let limit = DropLimit::of_tables(session);
-    let server = session.server.clone();
+    let of_session = session.clone();
     let detaches = (statement.action == DropAction::Detach).then_some(statement.permanently);
     run_blocking(move || {
         for (database, table) in tables {
@@ -131,7 +131,7 @@ pub(in crate::query) async fn drop(session: &Session, statement: &ast::Drop) -> 
             let found = databases.table(&database, &table).ok();
             if truncates {
                 databases.truncate_table(&database, &table, if_exists)?;
-                found.map_or(Ok(()), |found| file_engine::remove_rows(&server, &*found, false))?;
+                found.map_or(Ok(()), |found| file_engine::remove_rows(&of_session, &*found, false))?;
                 continue;
             }
             if if_empty && databases.table(&database, &table).is_ok_and(|table| table.rows() != Some(0)) {
@@ -139,7 +139,7 @@ pub(in crate::query) async fn drop(session: &Session, statement: &ast::Drop) -> 
                 return Err(Error::new(ErrorCode::TABLE_NOT_EMPTY, message));
             }
             databases.drop_table(&database, &table, if_exists)?;
-            found.map_or(Ok(()), |found| file_engine::remove_rows(&server, &*found, true))?;
+            found.map_or(Ok(()), |found| file_engine::remove_rows(&of_session, &*found, true))?;
         }
         Ok(())
     })

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use squall_planner::{ColumnDescription, Plan, RemoteCall, RemoteTarget, insert_columns, plan_insert, remote_call};
+use squall_planner::{
+    ColumnDescription, Plan, RemoteCall, RemoteTarget, insert_columns, is_over_s3, plan_insert, remote_call,
+};
 use squall_remote::Peers;
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
@@ -125,6 +127,7 @@ async fn run_into_function(
         "null" => {}
         "sqlite" => session.access.check_target_source(Privilege::Sqlite)?,
         "url" => session.access.check_target_source(Privilege::Url)?,
+        name if is_over_s3(name) => session.access.check_target_source(Privilege::S3)?,
         _ => session.access.check_target_source(Privilege::File)?,
     }
     let named = match (&remote, statement.columns.as_deref()) {

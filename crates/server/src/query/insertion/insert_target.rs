@@ -45,7 +45,7 @@ pub(in crate::query) fn target(
         let function = table.table_function().filter(|_| table.engine() == "Buffer");
         if view.is_none() && function.is_none() {
             let of_engine = match file_engine::target(session, &table)? {
-                None => data_function::sqlite_target(&writer, &table)?,
+                None => data_function::shown_target(&writer, &table)?,
                 file => file,
             };
             return Ok(Target { table: of_engine.unwrap_or(table), columns, writer });

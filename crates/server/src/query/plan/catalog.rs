@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_planner::{
-    Catalog, ColumnDescription, Constraint, DefaultKind, Expression, JoinKind, JoinStrictness, LoadedByQuery,
-    MaterializedView, Plan, PlannerContext, Program, Projected, Projection, QueryUses, RemoteCall, RemoteRows,
-    RemoteServers, Subcolumn, SubqueryRunner, TableDefinition, TableMetadata, Used,
+    Catalog, ColumnDescription, ColumnStatistics, Constraint, DefaultKind, Expression, JoinKind, JoinStrictness,
+    LoadedByQuery, MaterializedView, Plan, PlannerContext, Program, Projected, Projection, QueryUses, RemoteCall,
+    RemoteRows, RemoteServers, Subcolumn, SubqueryRunner, TableDefinition, TableMetadata, Used, is_over_s3,
 };
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
@@ -22,7 +22,7 @@ use crate::query::insertion::cascade::session_of_view;
 use crate::query::insertion::input::no_input;
 use crate::query::source::executable::ExecutableTable;
 use crate::query::source::loop_table::LoopTable;
-use crate::query::source::{data_function, file_engine, remote};
+use crate::query::source::{data_function, file_engine, remote, s3};
 use crate::session::Session;
 use crate::system;
 
@@ -412,6 +412,13 @@ impl Catalog for QueryCatalog<'_> {
                 planner.subqueries.check_may_run()?;
                 data_function::url(self.session, arguments, planner)
             }
+            name if is_over_s3(name) => {
+                self.note_moment();
+                self.session.access.check_source(Privilege::S3)?;
+                // The server is asked.
+                planner.subqueries.check_may_run()?;
+                s3::table(self.session, name, arguments, planner)
+            }
             "sqlite" => {
                 self.note_moment();
                 self.session.access.check_source(Privilege::Sqlite)?;
@@ -429,6 +436,10 @@ impl Catalog for QueryCatalog<'_> {
             }
             _ => self.tables.table_function(name, arguments, planner),
         }
+    }
+
+    fn opened(&self, table: Arc<dyn TableMetadata>, planner: &PlannerContext<'_>) -> Result<Arc<dyn TableMetadata>> {
+        file_engine::opened_elsewhere(self, table, planner)
     }
 
     fn file_by_name(&self, name: &str, planner: &PlannerContext<'_>) -> Result<Option<Arc<dyn TableMetadata>>> {
@@ -499,6 +510,10 @@ impl TableMetadata for WatchedTable {
     fn column_range(&self, column: usize) -> Option<(Value, Value)> {
         self.was_asked.store(true, Ordering::Relaxed);
         self.table.column_range(column)
+    }
+    fn column_statistics(&self, column: usize) -> Option<Arc<ColumnStatistics>> {
+        self.was_asked.store(true, Ordering::Relaxed);
+        self.table.column_statistics(column)
     }
     fn virtual_columns(&self) -> usize {
         self.table.virtual_columns()

@@ -8,7 +8,7 @@ use std::time::Instant;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use squall_engine::QueryContext;
-use squall_formats::FormatOptions;
+use squall_formats::{FormatOptions, load_schema};
 use squall_functions::{FunctionContext, Moment, SeriesTags};
 use squall_planner::{
     OutsideSource, Plan, PlannerContext, Scan, Shown, SubqueryRunner, may_be_settled, plan_query, settle,
@@ -172,6 +172,10 @@ fn planner<T>(
     work: impl FnOnce(&PlannerContext<'_>) -> Result<T>,
 ) -> Result<T> {
     let began = Instant::now();
+    if !context.settings.format_schema.is_empty() {
+        // Formats find it read: they are made where nothing may wait.
+        in_place(|| load_schema(&context.settings));
+    }
     let done = work(&PlannerContext {
         catalog,
         settings: &context.settings,

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use squall_files::{Data, DeclaredColumns, FileTable, FileTableOptions, SqliteTable, TargetFile};
 use squall_formats::{FormatOptions, is_read_by_place};
 use squall_planner::{
-    ColumnDescription, DefaultKind, PlannerContext, TableMetadata, headers_of, named_like, plan_structure,
+    ColumnDescription, DefaultKind, PlannerContext, TableMetadata, headers_of, is_over_s3, named_argument, named_like,
+    plan_structure,
 };
 use squall_remote::http::{HttpFiles, HttpOptions, shown};
 use squall_sql::ast::{self, ExpressionKind};
 use squall_storage::{Insertion, ScanRequest, Table, TableHandle, TableScan};
 use squall_types::{Error, ErrorCode, Result, Schema, Value};
 
+use super::s3;
 use crate::access::Privilege;
 use crate::query::insertion::omitted::TableDefaults;
 use crate::session::Session;
@@ -51,7 +53,7 @@ fn file_arguments(arguments: &[Value], planner: &PlannerContext<'_>) -> Result<F
 }
 
 /// The columns of a structure; `None` where they are to be inferred.
-fn declared(structure: &str, planner: &PlannerContext<'_>) -> Result<Option<DeclaredColumns>> {
+pub(super) fn declared(structure: &str, planner: &PlannerContext<'_>) -> Result<Option<DeclaredColumns>> {
     if structure.is_empty() || structure.eq_ignore_ascii_case("auto") {
         return Ok(None);
     }
@@ -136,7 +138,7 @@ fn url_target(
 }
 
 /// The columns of what an INSERT writes: those that the function says, or else those that come.
-fn target_columns(
+pub(super) fn target_columns(
     function: &str,
     declared: Option<DeclaredColumns>,
     columns: Option<Schema>,
@@ -163,6 +165,9 @@ pub(in crate::query) fn target(
     if function.name == "null" {
         return null_target(function, columns, planner);
     }
+    if is_over_s3(&function.name) {
+        return s3::target(session, &function.name, &literals(function)?, columns, planner);
+    }
     if !matches!(function.name.as_str(), "file" | "sqlite" | "url") {
         return Err(Error::not_implemented(format!("INSERT INTO FUNCTION {}", function.name)));
     }
@@ -178,8 +183,10 @@ pub(in crate::query) fn target(
 }
 
 /// The arguments of a function that an INSERT names.
-fn literals(function: &ast::Function) -> Result<Vec<Value>> {
+pub(super) fn literals(function: &ast::Function) -> Result<Vec<Value>> {
+    let is_over_s3 = is_over_s3(&function.name);
     let arguments = function.arguments.iter().map(|argument| match &argument.kind {
+        ExpressionKind::Identifier(_) | ExpressionKind::Function(_) if is_over_s3 => named_argument(argument),
         ExpressionKind::Literal(literal) => literal.as_str().map(Value::string),
         ExpressionKind::Identifier(parts) => {
             Some(Value::string(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")))
@@ -263,13 +270,21 @@ fn sqlite_arguments(arguments: &[Value]) -> Result<(String, String)> {
     Ok((text("sqlite", path)?, text("sqlite", table)?))
 }
 
-/// What takes the rows of an INSERT into a table that shows those of `sqlite(…)`, in the name and with the columns of that one; `None` for
-/// other tables.
+/// What takes the rows of an INSERT into a table that shows those of `sqlite(…)` or `s3(…)`, in the name and with the columns of that one;
+/// `None` for other tables.
 ///
 /// # Errors
-/// `ACCESS_DENIED`; those of [`SqliteTable::with_columns`].
-pub(in crate::query) fn sqlite_target(session: &Session, shown: &Arc<dyn Table>) -> Result<Option<Arc<dyn Table>>> {
-    let Some(function) = shown.table_function().filter(|function| function.name == "sqlite") else { return Ok(None) };
+/// `ACCESS_DENIED`; those of [`SqliteTable::with_columns`] and of what writes objects of S3.
+pub(in crate::query) fn shown_target(session: &Session, shown: &Arc<dyn Table>) -> Result<Option<Arc<dyn Table>>> {
+    let Some(function) = shown.table_function() else { return Ok(None) };
+    if is_over_s3(&function.name) {
+        session.access.check_target_source(Privilege::S3)?;
+        let rows = s3::shown_target(session, &literals(function)?, shown.columns())?;
+        return Ok(Some(Arc::new(ShownFunction { shown: shown.clone(), rows })));
+    }
+    if function.name != "sqlite" {
+        return Ok(None);
+    }
     session.access.check_target_source(Privilege::Sqlite)?;
     let (path, table) = sqlite_arguments(&literals(function)?)?;
     let rows = SqliteTable::with_columns(&path, &table, shown.columns().to_vec(), &session.server.file_reach()?)?;
@@ -328,7 +343,7 @@ pub(in crate::query) fn format(
     )?)
 }
 
-fn options(session: &Session) -> Result<FormatOptions> {
+pub(super) fn options(session: &Session) -> Result<FormatOptions> {
     FormatOptions::new(session.settings.clone(), &session.server.zone)
 }
 

@@ -1,4 +1,4 @@
-//! Tables of the engine `File`: what reads and writes the file of a definition that storage keeps. A table without a path has a file of its
+//! Tables of the engine `File` and of those over S3: what reads and writes the file of a definition that storage keeps. A table without a path has a file of its
 //! own below the server's data; one with a path has a file among those of users.
 
 use std::path::{Path, PathBuf};
@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use squall_files::{DeclaredColumns, Defaults, FileTable, FileTableOptions, Reach, TargetFile};
 use squall_formats::FormatOptions;
-use squall_planner::{ColumnDescription, Constraint, PlannerContext, TableMetadata, named_like};
+use squall_planner::{ColumnDescription, Constraint, PlannerContext, TableMetadata, named_like, parse_table_function};
 use squall_storage::{Insertion, ScanRequest, StoredFile, Table, TableHandle, TableScan};
-use squall_types::{Error, ErrorCode, Result};
+use squall_types::{Error, ErrorCode, Result, Value};
 
+use super::{data_function, s3};
 use crate::query::insertion::omitted::TableDefaults;
 use crate::query::plan::catalog::QueryCatalog;
 use crate::query::plan::planning;
@@ -53,11 +54,45 @@ pub(in crate::query) fn opened(
 ) -> Result<Option<Arc<dyn TableMetadata>>> {
     let session = catalog.session();
     let Ok(handle) = TableHandle::of(table) else { return Ok(None) };
-    let Some(file) = stored(&*handle.0) else { return Ok(None) };
+    let Some(file) = stored(&*handle.0).filter(|file| file.s3_call().is_none()) else { return Ok(None) };
     let (options, reach) = place(&session.server, file)?;
     let formats = FormatOptions::new(session.settings.clone(), &session.server.zone)?;
+    let rows = FileTable::with_columns(&options, (**file.stored()).clone(), &reach, formats);
+    Ok(Some(put_in_place(catalog, handle, file, rows)?))
+}
+
+/// The same of a table of objects of S3; other tables stay as they are. Waits for the server.
+///
+/// # Errors
+/// What is wrong with the engine's arguments. What is wrong with the objects is told by the scan.
+pub(in crate::query) fn opened_elsewhere(
+    catalog: &QueryCatalog<'_>,
+    table: Arc<dyn TableMetadata>,
+    planner: &PlannerContext<'_>,
+) -> Result<Arc<dyn TableMetadata>> {
+    let Ok(handle) = TableHandle::of(&*table) else { return Ok(table) };
+    let Some(file) = stored(&*handle.0) else { return Ok(table) };
+    let Some(arguments) = s3_arguments(file)? else { return Ok(table) };
+    planner.subqueries.check_may_run()?;
+    let rows = s3::engine_table(catalog.session(), &arguments, file.stored());
+    put_in_place(catalog, handle, file, rows)
+}
+
+/// The arguments of a table of an engine over S3; `None` for a file.
+fn s3_arguments(file: &StoredFile) -> Result<Option<Vec<Value>>> {
+    let Some(call) = file.s3_call() else { return Ok(None) };
+    data_function::literals(&*parse_table_function(&call)?).map(Some)
+}
+
+/// A table's definition with its rows.
+fn put_in_place(
+    catalog: &QueryCatalog<'_>,
+    handle: &TableHandle,
+    file: &StoredFile,
+    rows: Result<FileTable>,
+) -> Result<Arc<dyn TableMetadata>> {
     // A table without a file can be described, and learns of one when it is read.
-    let mut rows = FileTable::with_columns(&options, (**file.stored()).clone(), &reach, formats);
+    let mut rows = rows;
     if let Some(defaults) = defaults(catalog, file)? {
         rows = rows.map(|rows| rows.with_defaults(defaults));
     }
@@ -70,7 +105,7 @@ pub(in crate::query) fn opened(
     }
     let rows = rows.map(|rows| Arc::new(rows) as Arc<dyn Table>);
     let opened = OpenedFile { stored: handle.0.clone(), rows, columns, virtual_columns };
-    Ok(Some(Arc::new(TableHandle(Arc::new(opened)))))
+    Ok(Arc::new(TableHandle(Arc::new(opened))))
 }
 
 /// What fills in columns that the file may leave out; `None` where the types' defaults do.
@@ -92,10 +127,14 @@ fn defaults(catalog: &QueryCatalog<'_>, file: &StoredFile) -> Result<Option<Arc<
 /// Those of the file.
 pub(in crate::query) fn target(session: &Session, table: &Arc<dyn Table>) -> Result<Option<Arc<dyn Table>>> {
     let Some(file) = stored(&**table) else { return Ok(None) };
+    let columns = file.columns().to_vec();
+    if let Some(arguments) = s3_arguments(file)? {
+        let rows = s3::engine_target(session, &arguments, file.stored())?;
+        return Ok(Some(Arc::new(OpenedFile { stored: table.clone(), rows: Ok(rows), columns, virtual_columns: 0 })));
+    }
     let (options, reach) = place(&session.server, file)?;
     let formats = FormatOptions::new(session.settings.clone(), &session.server.zone)?;
     let rows = Arc::new(TargetFile::new(&options, DeclaredColumns::plain(file.stored()), &reach, formats)?);
-    let columns = file.columns().to_vec();
     Ok(Some(Arc::new(OpenedFile { stored: table.clone(), rows: Ok(rows), columns, virtual_columns: 0 })))
 }
 
@@ -103,8 +142,12 @@ pub(in crate::query) fn target(session: &Session, table: &Arc<dyn Table>) -> Res
 ///
 /// # Errors
 /// `CANNOT_TRUNCATE_FILE`.
-pub(in crate::query) fn remove_rows(server: &Server, table: &dyn Table, is_dropped: bool) -> Result<()> {
+pub(in crate::query) fn remove_rows(session: &Session, table: &dyn Table, is_dropped: bool) -> Result<()> {
+    let server = &session.server;
     let Some(file) = stored(table) else { return Ok(()) };
+    if let Some(arguments) = s3_arguments(file)? {
+        return if is_dropped { Ok(()) } else { s3::remove(session, &arguments) };
+    }
     let removed = if is_dropped {
         if file.path().is_some() {
             return Ok(());

@@ -5,3 +5,4 @@ pub(super) mod executable;
 pub(super) mod file_engine;
 pub(super) mod loop_table;
 pub(super) mod remote;
+pub(super) mod s3;

@@ -386,6 +386,7 @@ impl MergeTree {
             indices: Vec::new(),
             ttl: Vec::new(),
             projections: Vec::new(),
+            statistics: Vec::new(),
         };
         let file =
             PartFile { name: "".into(), partition_id: "".into(), path: path.to_path_buf(), bytes: bytes.len() as u64 };

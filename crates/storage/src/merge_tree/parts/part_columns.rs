@@ -23,6 +23,7 @@ pub(in crate::merge_tree) fn part_columns(identity: &TableIdentity, part: &Part)
             bytes_on_disk: chunks().map(|chunk| chunk.at.length).sum(),
             min: range.low.and_then(|bound| bound_text(data_type, &bound)),
             max: range.high.and_then(|bound| bound_text(data_type, &bound)),
+            distinct: crate::merge_tree::statistics::distinct_of(part, place),
             nulls: (!data_type.is_nullable()).then_some(0).or_else(|| Some(chunks().map(|chunk| chunk.nulls).sum())),
         })
     };

@@ -17,6 +17,8 @@ const VERSION: u8 = 1;
 const VERSION_WITH_EXTRAS: u8 = 2;
 /// The first byte of one that ends, after these, with what the part has of projections.
 const VERSION_WITH_PROJECTIONS: u8 = 3;
+/// The first byte of one that ends, after these, with the statistics of columns.
+const VERSION_WITH_STATISTICS: u8 = 4;
 
 /// A part's description. Without one there are no rows.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +34,8 @@ pub(crate) struct PartDescription {
     pub(crate) ttl: Vec<TtlRange>,
     /// What the part has of projections.
     pub(crate) projections: Vec<ProjectionDescription>,
+    /// What is known of the values of each stored column, in `statistics`' bytes; empty of parts that were written before version 10.
+    pub(crate) statistics: Vec<Box<[u8]>>,
 }
 
 /// What a part has of a projection: a part of its own within the file.
@@ -99,12 +103,14 @@ impl PartDescription {
 
     /// The blob.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let has_projections = !self.projections.is_empty();
+        let has_statistics = !self.statistics.is_empty();
+        let has_projections = has_statistics || !self.projections.is_empty();
         let has_extras = has_projections || !self.indices.is_empty() || !self.ttl.is_empty();
-        let mut out = vec![match (has_projections, has_extras) {
-            (true, _) => VERSION_WITH_PROJECTIONS,
-            (false, true) => VERSION_WITH_EXTRAS,
-            (false, false) => VERSION,
+        let mut out = vec![match (has_statistics, has_projections, has_extras) {
+            (true, ..) => VERSION_WITH_STATISTICS,
+            (false, true, _) => VERSION_WITH_PROJECTIONS,
+            (false, false, true) => VERSION_WITH_EXTRAS,
+            (false, false, false) => VERSION,
         }];
         put_varint(self.granularity as u64, &mut out);
         put_range(&mut out, self.footer);
@@ -151,6 +157,8 @@ impl PartDescription {
             put_range(&mut out, projection.at);
             put_bytes(&mut out, &projection.description);
         }
+        // One of each column.
+        self.statistics.iter().for_each(|column| put_bytes(&mut out, column));
         out
     }
 
@@ -159,7 +167,7 @@ impl PartDescription {
     /// # Errors
     /// `CORRUPTED_DATA` where it is not one of this table.
     pub(crate) fn decode(blob: &[u8], keys: &[DataType], columns: usize) -> Result<Self> {
-        Decoder { blob }.description(keys, columns).ok_or_else(|| {
+        Decoder::new(blob).description(keys, columns).ok_or_else(|| {
             Error::new(ErrorCode::CORRUPTED_DATA, "The description of a part in the catalog cannot be read")
         })
     }
@@ -215,7 +223,8 @@ fn put_ttl(out: &mut Vec<u8>, range: &TtlRange) {
     put_varint(range.due.unwrap_or(0).into(), out);
 }
 
-fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
+/// Appends a scalar, or none.
+pub(in crate::merge_tree) fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
     match value {
         Some(Value::Bool(value)) => out.extend([1, u8::from(*value)]),
         Some(Value::UInt64(value)) => {
@@ -251,18 +260,20 @@ fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
     }
 }
 
-struct Decoder<'a> {
+/// Reads what was encoded; each method gives `None` where the bytes are something else.
+pub(in crate::merge_tree) struct Decoder<'a> {
     blob: &'a [u8],
 }
 
-impl Decoder<'_> {
+impl<'a> Decoder<'a> {
+    pub(in crate::merge_tree) fn new(blob: &'a [u8]) -> Self {
+        Self { blob }
+    }
+
     fn description(mut self, keys: &[DataType], columns: usize) -> Option<PartDescription> {
-        let (has_extras, has_projections) = match self.byte()? {
-            VERSION => (false, false),
-            VERSION_WITH_EXTRAS => (true, false),
-            VERSION_WITH_PROJECTIONS => (true, true),
-            _ => return None,
-        };
+        let version = self.byte().filter(|version| (VERSION..=VERSION_WITH_STATISTICS).contains(version))?;
+        let has_extras = version >= VERSION_WITH_EXTRAS;
+        let has_projections = version >= VERSION_WITH_PROJECTIONS;
         let granularity = usize::try_from(self.number()?).ok().filter(|granularity| *granularity > 0)?;
         let footer = self.range()?;
         let count = self.count()?;
@@ -286,8 +297,11 @@ impl Decoder<'_> {
         let ttl = (0..ranges).map(|_| self.ttl()).collect::<Option<Vec<_>>>()?;
         let count = if has_projections { self.count()? } else { 0 };
         let projections = (0..count).map(|_| self.projection()).collect::<Option<Vec<_>>>()?;
+        let described = if version >= VERSION_WITH_STATISTICS { columns } else { 0 };
+        let statistics = (0..described).map(|_| self.text_bytes().map(Box::from)).collect::<Option<Vec<_>>>()?;
         let primary_index = PrimaryIndex { keys };
-        let description = PartDescription { granularity, row_groups, footer, primary_index, indices, ttl, projections };
+        let description =
+            PartDescription { granularity, row_groups, footer, primary_index, indices, ttl, projections, statistics };
         let granules = description.rows().div_ceil(granularity);
         let is_whole = description.primary_index.keys.iter().all(|key| key.rows() == granules + 1);
         (is_whole && self.blob.is_empty()).then_some(description)
@@ -306,13 +320,17 @@ impl Decoder<'_> {
 
     fn projection(&mut self) -> Option<ProjectionDescription> {
         let (name, identity, at) = (self.text()?, self.text()?, self.range()?);
-        let length = self.count()?;
-        Some(ProjectionDescription { name, identity, at, description: self.bytes(length)?.to_vec() })
+        Some(ProjectionDescription { name, identity, at, description: self.text_bytes()?.to_vec() })
     }
 
     fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.text_bytes()?.to_vec()).ok()
+    }
+
+    /// Bytes behind their number.
+    fn text_bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.count()?;
-        String::from_utf8(self.bytes(length)?.to_vec()).ok()
+        self.bytes(length)
     }
 
     fn ttl(&mut self) -> Option<TtlRange> {
@@ -340,13 +358,13 @@ impl Decoder<'_> {
         builder.finish().ok()
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    pub(in crate::merge_tree) fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.blob.split_first()?;
         self.blob = rest;
         Some(*first)
     }
 
-    fn bytes(&mut self, count: usize) -> Option<&[u8]> {
+    pub(in crate::merge_tree) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.blob.split_at_checked(count)?;
         self.blob = rest;
         Some(taken)
@@ -356,7 +374,7 @@ impl Decoder<'_> {
         self.bytes(8)?.try_into().ok().map(u64::from_le_bytes)
     }
 
-    fn number(&mut self) -> Option<u64> {
+    pub(in crate::merge_tree) fn number(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -369,7 +387,7 @@ impl Decoder<'_> {
     }
 
     /// A number of things that follow, each at least a byte long: a corrupted one must not reserve memory without end.
-    fn count(&mut self) -> Option<usize> {
+    pub(in crate::merge_tree) fn count(&mut self) -> Option<usize> {
         usize::try_from(self.number()?).ok().filter(|count| *count <= self.blob.len())
     }
 
@@ -377,7 +395,7 @@ impl Decoder<'_> {
         Some(FileRange { offset: self.number()?, length: self.number()?, checksum: self.fixed()? })
     }
 
-    fn value(&mut self) -> Option<Option<Value>> {
+    pub(in crate::merge_tree) fn value(&mut self) -> Option<Option<Value>> {
         Some(Some(match self.byte()? {
             0 => return Some(None),
             1 => Value::Bool(self.byte()? != 0),
@@ -434,6 +452,7 @@ mod tests {
                 TtlRange { key: "x: t".into(), ..TtlRange::default() },
             ],
             projections: Vec::new(),
+            statistics: Vec::new(),
         }
     }
 
@@ -454,6 +473,10 @@ mod tests {
         PartDescription { projections: vec![projection.clone(), projection], ..with_indices() }
     }
 
+    fn with_statistics() -> PartDescription {
+        PartDescription { statistics: vec![Box::from(*b"abc"), Box::default(), Box::from(*b"d")], ..with_projections() }
+    }
+
     #[test]
     fn descriptions_come_back() {
         let before = description();
@@ -466,6 +489,9 @@ mod tests {
         let before = with_projections();
         let after = PartDescription::decode(&before.encode(), &[DataType::String], 3).unwrap();
         assert_eq!(before.projections, after.projections);
+        let before = with_statistics();
+        let after = PartDescription::decode(&before.encode(), &[DataType::String], 3).unwrap();
+        assert_eq!(format!("{before:?}"), format!("{after:?}"));
     }
 
     #[test]
@@ -484,7 +510,7 @@ mod tests {
     proptest! {
         #[test]
         fn garbage_is_refused_or_read_but_never_panics(at in 0..600_usize, byte: u8, cut in 0..900_usize) {
-            let mut blob = with_projections().encode();
+            let mut blob = with_statistics().encode();
             if let Some(place) = blob.get_mut(at) {
                 *place = byte;
             }

@@ -32,6 +32,7 @@ use crate::merge_tree::expiry::ttl_range::TtlRanges;
 use crate::merge_tree::order::sorting::plain_array;
 use crate::merge_tree::projections::projection_builder::ProjectionBuilder;
 use crate::merge_tree::skip_index::{EncodedIndex, IndexBuilders, IndexDescription, IndexPage, SkipIndex};
+use crate::merge_tree::statistics::StatisticsBuilder;
 
 /// Bytes of a page before compression.
 const PAGE_BYTES: usize = 1 << 20;
@@ -56,6 +57,7 @@ pub(in crate::merge_tree) struct PartEncoder {
     packings: Vec<Packing>,
     ttl: TtlRanges,
     projections: Vec<ProjectionBuilder>,
+    statistics: StatisticsBuilder,
 }
 
 /// What an encoder has made.
@@ -85,6 +87,7 @@ impl PartEncoder {
         };
         let ttl = TtlRanges::new(&table, turn);
         let indices = IndexBuilders::new(indices, table.settings.index_granularity);
+        let statistics = StatisticsBuilder::new(&table.identity.stored);
         Ok(Self {
             table,
             name,
@@ -96,6 +99,7 @@ impl PartEncoder {
             packings,
             ttl,
             projections,
+            statistics,
         })
     }
 
@@ -123,6 +127,7 @@ impl PartEncoder {
         pieces.pause().await;
         self.indices.append(block, positions, pieces).await?;
         self.ttl.add(&table, block, pieces).await?;
+        self.statistics.append(block, pieces).await?;
         for projection in &mut self.projections {
             projection.append(&table, block, pieces).await?;
         }
@@ -192,6 +197,7 @@ impl PartEncoder {
             indices,
             ttl: self.ttl.finish(&self.table),
             projections,
+            statistics: self.statistics.finish(),
         };
         for entry in part_footer::entries(&self.table.record.load(), &self.name, &description) {
             writer.append_key_value_metadata(entry);

@@ -9,9 +9,10 @@ use squall_types::binary::{put_string, put_varint};
 use squall_types::{Column, DataType, Result, binary, checkpoint, grow};
 
 use super::super::order::sorting::plain_array;
-use super::bloom::{Filter, hash_of_word, hashes_of};
+use super::bloom::{Filter, hash_of_word};
 use super::value_bounds::{bounds_of, put_bounds};
 use crate::key_condition::ValueRange;
+use crate::merge_tree::value_hashes::hashes_of;
 
 /// Hashing a value takes about so many nanoseconds.
 const VALUE_WORK: usize = 20;

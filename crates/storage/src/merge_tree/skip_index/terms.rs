@@ -5,7 +5,8 @@ use squall_functions::Tokenizer;
 use squall_planner::{Expression, SkipIndexKind};
 use squall_types::{CastOptions, Column, DataType, TupleElement, Value, exact_value};
 
-use super::bloom::{hash_of_word, hashes_of};
+use super::bloom::hash_of_word;
+use crate::merge_tree::value_hashes::hashes_of;
 
 /// Lists of more values are not looked for.
 const VALUES_MAX: usize = 10_000;

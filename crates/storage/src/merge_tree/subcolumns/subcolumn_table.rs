@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use squall_planner::{ColumnDescription, Constraint, Expression, Subcolumn, TableMetadata, named_like};
+use squall_planner::{
+    ColumnDescription, ColumnStatistics, Constraint, Expression, Subcolumn, TableMetadata, named_like,
+};
 use squall_types::{Result, Schema, Settings, Value};
 
 use super::WantedColumns;
@@ -59,6 +61,9 @@ impl TableMetadata for SubcolumnTable {
     }
     fn column_range(&self, column: usize) -> Option<(Value, Value)> {
         if column < self.own.len() { self.table.column_range(column) } else { None }
+    }
+    fn column_statistics(&self, column: usize) -> Option<Arc<ColumnStatistics>> {
+        if column < self.own.len() { self.table.column_statistics(column) } else { None }
     }
     fn constraints(&self) -> &[Constraint] {
         self.table.constraints()
