@@ -414,7 +414,7 @@ mod tests {
     fn pages_of_any_server_are_read() {
         for namespace in ["", &format!(" xmlns=\"{NAMESPACE}\""), &format!(" xmlns='{NAMESPACE_OF_GOOGLE}'")] {
             let page = format!(
-                "<?xml version=\"1.0\"?><ListBucketResult{namespace}><Name>b</Name><IsTruncated>false</IsTruncated>\
+                "<?xml version=\"1.0\"?><ListBucketResult{namespace}><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>\
                  <Contents><Key>a%20b</Key><Size>7</Size><ETag>&quot;x&quot;</ETag></Contents></ListBucketResult>"
             );
             let page = ListObjectsV2::parse_response(&in_namespace(page)).unwrap();
