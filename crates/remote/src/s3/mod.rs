@@ -231,8 +231,7 @@ impl S3Files {
             return Err(s3_error(&format!("{what}: a page has more than {PAGE_BYTES_MAX} bytes")));
         }
         let page = String::from_utf8(page).map_err(|_| s3_error(&format!("{what}: the answer is not UTF-8")))?;
-        let parsed = ListObjectsV2::parse_response(&in_namespace(page));
-        parsed.map_err(|error| s3_error(&format!("{what}: the answer is no list of objects: {error}")))
+        objects_of(page).map_err(|why| s3_error(&format!("{what}: the answer is no list of objects: {why}")))
     }
 
     /// The location's key as one that may be written.
@@ -344,6 +343,15 @@ async fn found(client: &Client, key: &str) -> Result<Option<FileElsewhere>> {
     }
 }
 
+/// The objects of a page, where all of it is there.
+fn objects_of(page: String) -> std::result::Result<ListObjectsV2Response, String> {
+    // The parser takes the end of the text for that of what is open.
+    if !page.trim_end().ends_with("</ListBucketResult>") {
+        return Err("it has no end".to_owned());
+    }
+    ListObjectsV2::parse_response(&in_namespace(page)).map_err(|error| error.to_string())
+}
+
 /// A page in the namespace that it should be in: some servers name none, or another.
 fn in_namespace(page: String) -> String {
     if page.contains(NAMESPACE_OF_GOOGLE) {
@@ -417,11 +425,11 @@ mod tests {
                 "<?xml version=\"1.0\"?><ListBucketResult{namespace}><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>\
                  <Contents><Key>a%20b</Key><Size>7</Size><ETag>&quot;x&quot;</ETag></Contents></ListBucketResult>"
             );
-            let page = ListObjectsV2::parse_response(&in_namespace(page)).unwrap();
+            let page = objects_of(page).unwrap();
             assert_eq!((page.contents[0].key.as_str(), page.contents[0].size), ("a b", Some(7)), "{namespace}");
         }
         for bad in ["", "<x/>", "<ListBucketResult>", "{}"] {
-            assert!(ListObjectsV2::parse_response(&in_namespace(bad.to_owned())).is_err(), "{bad}");
+            assert!(objects_of(bad.to_owned()).is_err(), "{bad}");
         }
     }
 }
