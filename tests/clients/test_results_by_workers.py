@@ -12,7 +12,7 @@ ROWS = 300_000
 FORMATS = [
     "TSV", "TSVRaw", "TSVWithNamesAndTypes", "TSKV", "CSV", "CSVWithNames", "Values", "JSON", "JSONCompact", "JSONStrings", "JSONEachRow",
     "JSONCompactEachRow", "JSONCompactEachRowWithNamesAndTypes", "CustomSeparated", "XML", "RowBinary", "RowBinaryWithNamesAndTypes", "MsgPack",
-    "BSONEachRow", "Markdown", "SQLInsert", "JSONColumns",
+    "BSONEachRow", "Markdown", "SQLInsert", "JSONColumns", "ArrowStream",
 ]  # fmt: skip
 
 

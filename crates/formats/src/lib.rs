@@ -24,6 +24,7 @@ pub mod schema;
 mod schema_folder;
 pub mod split;
 mod text;
+mod whole_input;
 pub mod wire;
 
 pub use format::{

@@ -255,6 +255,13 @@ impl OutputFormat for ArrowOutput {
         "application/octet-stream"
     }
 
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        // The schema: it was written when the writer was made.
+        if let Some(writer) = &mut self.writer {
+            out.append(writer.written());
+        }
+    }
+
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         let Some(writer) = &mut self.writer else {
             return Err(Error::logical("a block after the end of Arrow's messages"));

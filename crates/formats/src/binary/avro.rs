@@ -20,14 +20,17 @@ use arrow_avro::writer::format::AvroOcfFormat;
 use arrow_avro::writer::{Writer, WriterBuilder};
 use arrow_schema::{DataType as ArrowType, Field, Fields, Schema as ArrowSchema, TimeUnit};
 use parking_lot::Mutex;
-use squall_types::{Block, DataType, EnumValues, Error, ErrorCode, Result, Schema, grow};
+use squall_types::{Block, DataType, EnumValues, Error, ErrorCode, Result, Schema};
 
 use crate::arrow::{known, known_field, to_arrow};
 use crate::input::{InputBlock, InputFormat, TableInput};
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
 use crate::parquet::{block_of, type_of, without_panic};
+use crate::whole_input::WholeInput;
 
+/// What a file is called in errors.
+const WHAT: &str = "An Avro file";
 /// Rows that are read at once.
 const BATCH_ROWS: usize = 8192;
 
@@ -43,31 +46,24 @@ fn reader(bytes: Vec<u8>) -> Result<Reader<Cursor<Vec<u8>>>> {
 /// The input format. A file is held until it is whole; then it is read batch by batch.
 pub(crate) struct AvroInput {
     table: TableInput,
-    file: Vec<u8>,
-    file_bytes_max: usize,
+    file: WholeInput,
     reader: Option<Reader<Cursor<Vec<u8>>>>,
 }
 
 impl AvroInput {
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        let (table, file_bytes_max) = (TableInput::new(schema, options), options.pending_bytes_max);
-        Self { table, file: Vec::new(), file_bytes_max, reader: None }
+        Self { table: TableInput::new(schema, options), file: WholeInput::new(WHAT, options), reader: None }
     }
 }
 
 impl InputFormat for AvroInput {
     fn feed(&mut self, chunk: &[u8], _: &mut Vec<InputBlock>) -> Result<()> {
-        if self.file.len() + chunk.len() > self.file_bytes_max {
-            return Err(incorrect(format!("a file of more than {} bytes", self.file_bytes_max)));
-        }
-        grow(&mut self.file, chunk.len())?;
-        self.file.extend_from_slice(chunk);
-        Ok(())
+        self.file.feed(chunk)
     }
 
     fn finish(&mut self, _: &mut Vec<InputBlock>) -> Result<()> {
-        if !self.file.is_empty() {
-            self.reader = Some(reader(std::mem::take(&mut self.file))?);
+        if let Some(file) = self.file.take() {
+            self.reader = Some(reader(file)?);
         }
         Ok(())
     }
@@ -93,22 +89,7 @@ impl InputFormat for AvroInput {
 /// # Errors
 /// What is wrong with its head.
 pub(crate) fn infer(input: &mut dyn std::io::Read, options: &FormatOptions) -> Result<Schema> {
-    let mut bytes = Vec::new();
-    let mut chunk = vec![0; 1 << 16];
-    loop {
-        let read = input.read(&mut chunk).map_err(|error| crate::schema::read_error(&error))?;
-        if read == 0 {
-            break;
-        }
-        if bytes.len() + read > options.pending_bytes_max {
-            return Err(incorrect(format!("a file of more than {} bytes", options.pending_bytes_max)));
-        }
-        grow(&mut bytes, read)?;
-        bytes.extend_from_slice(chunk.get(..read).unwrap_or_default());
-    }
-    if bytes.is_empty() {
-        return Err(Error::new(ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE, "The data are empty"));
-    }
+    let bytes = WholeInput::read(WHAT, input, options)?;
     let schema = reader(bytes)?.schema();
     let field = |field: &Arc<Field>| {
         let data_type = type_of(&known_field(field))?;

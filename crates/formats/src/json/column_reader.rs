@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use squall_types::text::{TextOptions, ValueReader, json_value_length, read_json_string};
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, checkpoint, grow};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, checkpoint};
 
 use crate::input::{InputBlock, InputFormat, Omitted, TableInput};
 use crate::json::columns::Around;
 use crate::options::FormatOptions;
-use crate::schema::{Guess, GuessOptions, Nullability, finished, guesses_of_array, read_error};
+use crate::schema::{Guess, GuessOptions, Nullability, finished, guesses_of_array};
+use crate::whole_input::WholeInput;
 
 fn bad(message: impl Into<String>) -> Error {
     Error::new(ErrorCode::INCORRECT_DATA, message)
@@ -113,13 +114,15 @@ enum Name {
     Number(usize),
 }
 
+/// What the input is called in errors.
+const WHAT: &str = "A document";
+
 /// The input format.
 pub(crate) struct JsonColumnsInput {
     table: TableInput,
     around: Around,
     text: TextOptions,
-    bytes: Vec<u8>,
-    bytes_max: usize,
+    bytes: WholeInput,
     skips_unknown: bool,
     /// Where the next document begins.
     at: usize,
@@ -132,8 +135,7 @@ impl JsonColumnsInput {
             table: TableInput::new(schema, options),
             around,
             text: options.text(),
-            bytes: Vec::new(),
-            bytes_max: options.pending_bytes_max,
+            bytes: WholeInput::new(WHAT, options),
             skips_unknown: options.settings.input_format_skip_unknown_fields,
             at: 0,
             is_whole: false,
@@ -201,13 +203,7 @@ impl JsonColumnsInput {
 
 impl InputFormat for JsonColumnsInput {
     fn feed(&mut self, chunk: &[u8], _: &mut Vec<InputBlock>) -> Result<()> {
-        if self.bytes.len() + chunk.len() > self.bytes_max {
-            let message = format!("A document of more than {} bytes", self.bytes_max);
-            return Err(Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, message));
-        }
-        grow(&mut self.bytes, chunk.len())?;
-        self.bytes.extend_from_slice(chunk);
-        Ok(())
+        self.bytes.feed(chunk)
     }
 
     fn finish(&mut self, _: &mut Vec<InputBlock>) -> Result<()> {
@@ -220,11 +216,9 @@ impl InputFormat for JsonColumnsInput {
     }
 
     fn next_block(&mut self) -> Result<Option<InputBlock>> {
-        let bytes = std::mem::take(&mut self.bytes);
-        let mut document = Document { text: &bytes, at: self.at };
+        let mut document = Document { text: self.bytes.bytes(), at: self.at };
         let block = if document.has_more() { Some(self.read(&mut document)?) } else { None };
         self.at = document.at;
-        self.bytes = bytes;
         Ok(block)
     }
 }
@@ -234,19 +228,7 @@ impl InputFormat for JsonColumnsInput {
 /// # Errors
 /// What is wrong with it; `TYPE_MISMATCH` where no type holds a column's values.
 pub(crate) fn infer(around: Around, input: &mut dyn std::io::Read, options: &FormatOptions) -> Result<Schema> {
-    let mut bytes = Vec::new();
-    let mut chunk = vec![0; 1 << 16];
-    loop {
-        let read = input.read(&mut chunk).map_err(|error| read_error(&error))?;
-        if read == 0 {
-            break;
-        }
-        if bytes.len() + read > options.pending_bytes_max {
-            return Err(bad(format!("a document of more than {} bytes", options.pending_bytes_max)));
-        }
-        grow(&mut bytes, read)?;
-        bytes.extend_from_slice(chunk.get(..read).unwrap_or_default());
-    }
+    let bytes = WholeInput::read(WHAT, input, options)?;
     let mut document = Document { text: &bytes, at: 0 };
     if !document.has_more() {
         return Err(Error::new(ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE, "The data are empty"));

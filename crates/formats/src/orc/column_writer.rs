@@ -153,6 +153,8 @@ impl ColumnWriter {
                 bytes.push(number as u8);
                 Ok(())
             }),
+            // Days of Date have no sign, and room for them all.
+            Values::Numbers(runs) if *data_type == DataType::Date => numbers(&mut |days| runs.push(days & 0xffff)),
             Values::Numbers(runs) => numbers(&mut |number| runs.push(number)),
             Values::Floats(bytes) => {
                 grow(bytes, 8 * array.len())?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ListArray, StructArray};
 use bytes::Bytes;
 use squall_types::calendar::TimeZone;
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Settings, TupleElement, grow};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Settings, TupleElement};
 
 use super::column_reader::{ColumnReader, Reading};
 use super::corrupted;
@@ -13,17 +13,20 @@ use super::tail::OrcFile;
 use super::types::{Kind, OrcType};
 use crate::input::{InputBlock, InputFormat, TableInput};
 use crate::options::FormatOptions;
-use crate::schema::{finished, read_error};
+use crate::schema::finished;
+use crate::whole_input::WholeInput;
 
 /// Rows that are read at once.
 const BATCH_ROWS: usize = 8192;
+
+/// What a file is called in errors.
+const WHAT: &str = "An ORC file";
 
 /// The input format.
 pub(crate) struct OrcInput {
     table: TableInput,
     settings: Arc<Settings>,
-    file: Vec<u8>,
-    file_bytes_max: usize,
+    file: WholeInput,
     opened: Option<Opened>,
 }
 
@@ -57,8 +60,7 @@ impl OrcInput {
         Self {
             table: TableInput::new(schema, options),
             settings: options.settings.clone(),
-            file: Vec::new(),
-            file_bytes_max: options.pending_bytes_max,
+            file: WholeInput::new(WHAT, options),
             opened: None,
         }
     }
@@ -199,7 +201,7 @@ fn parts(column: &Column, names: &[(Arc<str>, Arc<str>)]) -> Result<Vec<(Arc<str
 
 impl InputFormat for OrcInput {
     fn feed(&mut self, chunk: &[u8], _: &mut Vec<InputBlock>) -> Result<()> {
-        append(&mut self.file, chunk, self.file_bytes_max)
+        self.file.feed(chunk)
     }
 
     fn finish(&mut self, _: &mut Vec<InputBlock>) -> Result<()> {
@@ -211,8 +213,7 @@ impl InputFormat for OrcInput {
     }
 
     fn next_block(&mut self) -> Result<Option<InputBlock>> {
-        if !self.file.is_empty() {
-            let file = std::mem::take(&mut self.file);
+        if let Some(file) = self.file.take() {
             self.opened = Some(self.open(file.into())?);
         }
         let Some(opened) = &mut self.opened else { return Ok(None) };
@@ -224,33 +225,12 @@ impl InputFormat for OrcInput {
     }
 }
 
-fn append(file: &mut Vec<u8>, chunk: &[u8], bytes_max: usize) -> Result<()> {
-    if file.len() + chunk.len() > bytes_max {
-        let message = format!("An ORC file of more than {bytes_max} bytes");
-        return Err(Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, message));
-    }
-    grow(file, chunk.len())?;
-    file.extend_from_slice(chunk);
-    Ok(())
-}
-
 /// The columns of a file.
 ///
 /// # Errors
 /// What is wrong with its end; `UNKNOWN_TYPE` for a column of a type that has no counterpart, unless such columns are left out.
 pub(crate) fn infer(input: &mut dyn std::io::Read, options: &FormatOptions) -> Result<Schema> {
-    let mut file = Vec::new();
-    let mut chunk = vec![0; 1 << 16];
-    loop {
-        let read = input.read(&mut chunk).map_err(|error| read_error(&error))?;
-        if read == 0 {
-            break;
-        }
-        append(&mut file, chunk.get(..read).unwrap_or_default(), options.pending_bytes_max)?;
-    }
-    if file.is_empty() {
-        return Err(Error::new(ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE, "The data are empty"));
-    }
+    let file = WholeInput::read(WHAT, input, options)?;
     let settings = &options.settings;
     let file = OrcFile::open(file.into())?;
     if !matches!(file.root.kind, Kind::Struct(_)) {

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use arrow_schema::{DataType as ArrowType, Field};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
-use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema};
+use squall_types::{Block, DataType, Result, Schema};
 
-use super::input::{Contents, block_of, type_of, without_panic};
+use super::input::{Contents, WHAT, block_of, type_of, without_panic};
 use super::pages::RowGroup;
 use super::ranges::Ranges;
 use super::{arrow_error, corrupted, footer, parquet_error};
 use crate::input::{InputBlock, TableInput};
 use crate::options::FormatOptions;
-use crate::schema::{Nullability, finished, read_error};
+use crate::schema::{Nullability, finished};
+use crate::whole_input::WholeInput;
 
 /// Bytes at the end of a file that are read at first: mostly all that says what is in it.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -162,19 +163,7 @@ impl ParquetRowGroup {
 
 /// The columns of a file that comes as a stream, which is read whole.
 pub(crate) fn infer(input: &mut dyn Read, options: &FormatOptions) -> Result<Schema> {
-    let mut file = Vec::new();
-    loop {
-        if file.len() > options.pending_bytes_max {
-            let message = format!("A Parquet file of more than {} bytes", options.pending_bytes_max);
-            return Err(Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, message));
-        }
-        squall_types::grow(&mut file, 1 << 20)?;
-        let mut limited = Read::take(&mut *input, 1 << 20);
-        if limited.read_to_end(&mut file).map_err(|error| read_error(&error))? == 0 {
-            break;
-        }
-        squall_types::checkpoint(1 << 18)?;
-    }
+    let file = WholeInput::read(WHAT, input, options)?;
     footer::check(&file)?;
     let ranges = Ranges::whole(file.into());
     schema_of(&without_panic(|| Contents::read(&ranges))?, options)

@@ -28,12 +28,15 @@ use super::ranges::Ranges;
 use super::{arrow_error, corrupted, footer, map, parquet_error};
 use crate::input::{InputBlock, InputFormat, TableInput};
 use crate::options::FormatOptions;
+use crate::whole_input::WholeInput;
+
+/// What a file is called in errors.
+pub(super) const WHAT: &str = "A Parquet file";
 
 /// The input format.
 pub(crate) struct ParquetInput {
     table: TableInput,
-    file: Vec<u8>,
-    file_bytes_max: usize,
+    file: WholeInput,
     opened: Option<Opened>,
 }
 
@@ -91,12 +94,7 @@ impl Contents {
 
 impl ParquetInput {
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        Self {
-            table: TableInput::new(schema, options),
-            file: Vec::new(),
-            file_bytes_max: options.pending_bytes_max,
-            opened: None,
-        }
+        Self { table: TableInput::new(schema, options), file: WholeInput::new(WHAT, options), opened: None }
     }
 }
 
@@ -147,15 +145,7 @@ pub(crate) fn block_of(table: &TableInput, batch: &arrow_array::RecordBatch) -> 
 
 impl InputFormat for ParquetInput {
     fn feed(&mut self, chunk: &[u8], _: &mut Vec<InputBlock>) -> Result<()> {
-        if self.file.len() + chunk.len() > self.file_bytes_max {
-            let message = format!("A Parquet file of more than {} bytes", self.file_bytes_max);
-            return Err(Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, message));
-        }
-        if self.file.len() + chunk.len() > self.file.capacity() {
-            squall_types::reserve(self.file.capacity().max(chunk.len()) * 2)?;
-        }
-        self.file.extend_from_slice(chunk);
-        Ok(())
+        self.file.feed(chunk)
     }
 
     fn finish(&mut self, _: &mut Vec<InputBlock>) -> Result<()> {
@@ -167,9 +157,8 @@ impl InputFormat for ParquetInput {
     }
 
     fn next_block(&mut self) -> Result<Option<InputBlock>> {
-        if !self.file.is_empty() {
-            let file = Bytes::from(std::mem::take(&mut self.file));
-            self.opened = Some(without_panic(|| Opened::new(file))?);
+        if let Some(file) = self.file.take() {
+            self.opened = Some(without_panic(|| Opened::new(file.into()))?);
         }
         while let Some(opened) = &mut self.opened {
             match without_panic(|| opened.next_batch())? {

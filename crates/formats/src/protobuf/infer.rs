@@ -7,7 +7,7 @@ use protox::prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, OneofDescr
 use squall_types::{DataType, EnumValues, Error, ErrorCode, Result, Schema, TupleElement, checkpoint};
 
 use crate::options::FormatOptions;
-use crate::protobuf::plan::declared_fields;
+use crate::protobuf::field::declared_fields;
 use crate::protobuf::schema::message;
 
 /// Messages within messages.

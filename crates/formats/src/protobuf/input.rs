@@ -10,7 +10,7 @@ use crate::options::FormatOptions;
 use crate::protobuf::Framing;
 use crate::protobuf::output::LIST_FIELD;
 use crate::protobuf::plan::{Message, Purpose, plan};
-use crate::protobuf::read::{Columns, MessageReader};
+use crate::protobuf::read::MessageReader;
 use crate::protobuf::schema::message;
 use crate::protobuf::wire::{Raw, corrupted, take_field};
 use crate::wire::{Cursor, Stop};
@@ -40,15 +40,13 @@ impl ProtobufReader {
         let columns = schema.fields.iter().map(|(name, data_type)| (&**name, data_type));
         let plan = plan(columns, &message, purpose)?;
         let columns = (0..schema.len()).filter(|column| !plan.missing.contains(column)).collect();
-        let reader = MessageReader { zone: options.time_zone.cursor(), scratch: Vec::new() };
+        let reader = MessageReader::new(options.time_zone.cursor());
         Ok(Self { framing, plan: Arc::new(plan), columns, reader, list_bytes: 0 })
     }
 
     fn message(&mut self, bytes: &[u8], rows: &mut Rows<Builder>) -> Result<()> {
         let row = rows.count();
-        let mut columns = Columns::List(rows.columns());
-        self.reader.fields(&self.plan, &mut columns, 0, row, bytes)?;
-        self.reader.end(&self.plan, &mut columns, 0, row)?;
+        self.reader.row(&self.plan, rows.columns(), row, bytes)?;
         self.columns.iter().for_each(|column| rows.fill(*column));
         Ok(())
     }

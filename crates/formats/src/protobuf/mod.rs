@@ -4,10 +4,14 @@
 //! The schema's compiler gives descriptions of messages and fields. By those a plan is made once for the columns, which then says which
 //! bytes are which column's: no message is ever made of values.
 
+mod field;
 mod infer;
 mod input;
+mod leaf;
+mod leaf_reader;
 mod number;
 mod output;
+mod payload;
 mod plan;
 mod read;
 mod schema;

@@ -3,12 +3,16 @@
 //! A column belongs to the field of its name, whatever the case of letters; a point in it is as good as an underscore. Where no field has
 //! its name, it may belong into the message of a field with which its name begins: `a_b` or `a.b` is the field `b` of the message `a`.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
-use protox::prost_reflect::{Cardinality, FieldDescriptor, Kind, MessageDescriptor, Syntax, Value};
+use protox::prost_reflect::{Cardinality, FieldDescriptor, MessageDescriptor};
 use squall_types::{DataType, Error, ErrorCode, Result, TupleElement, checkpoint};
 
+use crate::protobuf::field::{
+    candidates, declared_fields, field_names, is_packed, is_same, is_wrapper, is_wrapper_message, message_of,
+    skips_default,
+};
+use crate::protobuf::leaf::{Leaf, bare, incompatible, leaf};
 use crate::protobuf::wire::Scalar;
 
 /// Messages within messages that a plan goes into.
@@ -28,20 +32,21 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// The field with a number. Fields mostly come in the order of their numbers: `next` is where the one after the last would be.
+    /// The field with a number, and its place. Fields mostly come in the order of their numbers: `next` is where the one after the last
+    /// would be.
     #[inline]
-    pub fn find(&self, number: u32, next: &mut usize) -> Option<&Field> {
-        let at = match self.fields.get(*next) {
-            Some(field) if field.number == number => *next,
-            _ => {
-                let last =
-                    next.checked_sub(1).filter(|last| self.fields.get(*last).is_some_and(|f| f.number == number));
-                let found = || self.fields.binary_search_by_key(&number, |field| field.number).ok();
-                last.or_else(found)?
-            }
-        };
+    pub fn find(&self, number: u32, next: &mut usize) -> Option<(usize, &Field)> {
+        if let Some(field) = self.fields.get(*next)
+            && field.number == number
+        {
+            *next += 1;
+            return Some((*next - 1, field));
+        }
+        let last = next.checked_sub(1).filter(|last| self.fields.get(*last).is_some_and(|f| f.number == number));
+        let found = || self.fields.binary_search_by_key(&number, |field| field.number).ok();
+        let at = last.or_else(found)?;
         *next = at + 1;
-        self.fields.get(at)
+        self.fields.get(at).map(|field| (at, field))
     }
 }
 
@@ -61,7 +66,17 @@ pub(super) struct Field {
 }
 
 impl Field {
+    /// The column's values where they are nothing but single ones.
+    #[inline(always)]
+    pub fn plain_leaf(&self) -> Option<&Leaf> {
+        match &self.shape {
+            Shape::Leaf(leaf) if self.presence.is_none() => Some(leaf),
+            _ => None,
+        }
+    }
+
     /// The first column.
+    #[inline]
     pub fn column(&self) -> usize {
         self.columns.first().copied().unwrap_or(0)
     }
@@ -101,71 +116,6 @@ pub(super) struct Nested {
     pub message: Message,
 }
 
-/// A column of single values.
-#[derive(Clone, Debug)]
-pub(super) struct Leaf {
-    pub number: u32,
-    pub scalar: Scalar,
-    /// Whether 0 and an empty string are left out.
-    pub skips_default: bool,
-    pub kind: LeafKind,
-    /// The numbers and names of an enum field.
-    pub enumeration: Enumeration,
-    /// What a field that is not there holds.
-    pub absent: Absent,
-    /// The names, for errors.
-    pub column: String,
-    pub field: String,
-    pub full_name: String,
-    pub type_name: Cow<'static, str>,
-}
-
-/// What a column of single values holds.
-#[derive(Clone, Debug)]
-pub(super) enum LeafKind {
-    Number,
-    /// Whether an enum has names of the field's enum, and which number of that each of its own is.
-    Enum,
-    Decimal {
-        precision: u8,
-        scale: u8,
-    },
-    DateTime64 {
-        digits: u8,
-    },
-    Date,
-    Date32,
-    DateTime(Option<std::sync::Arc<str>>),
-    IPv4,
-    IPv6,
-    Uuid,
-    String,
-    FixedString(usize),
-    State,
-}
-
-/// The values of an enum field, and which of a column's enum is which.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Enumeration {
-    /// Numbers of the schema by names.
-    pub numbers: HashMap<String, i32>,
-    /// Names by the schema's numbers.
-    pub names: HashMap<i32, String>,
-    /// The schema's numbers by the column's.
-    pub to_field: HashMap<i16, i32>,
-    /// The column's numbers by the schema's.
-    pub to_column: HashMap<i32, i16>,
-}
-
-/// The value of a field that is not there.
-#[derive(Clone, Debug)]
-pub(super) enum Absent {
-    Int(i64),
-    UInt(u64),
-    Float(f64),
-    Bytes(Vec<u8>),
-}
-
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purpose {
@@ -174,114 +124,6 @@ pub(super) struct Purpose {
     pub unwraps: bool,
     /// Whether columns tell which field of a oneof there is.
     pub has_presences: bool,
-}
-
-fn error(code: ErrorCode, message: String) -> Error {
-    Error::new(code, message)
-}
-
-fn fold(byte: u8) -> u8 {
-    match byte.to_ascii_lowercase() {
-        b'.' => b'_',
-        byte => byte,
-    }
-}
-
-fn is_same(left: &str, right: &str) -> bool {
-    left.len() == right.len() && left.bytes().zip(right.bytes()).all(|(left, right)| fold(left) == fold(right))
-}
-
-/// What follows in a name that begins with another.
-fn after<'a>(name: &'a str, begin: &str) -> Option<&'a str> {
-    is_same(name.get(..begin.len())?, begin).then(|| name.get(begin.len()..)).flatten()
-}
-
-/// Whether a message is one of Google's around a single value.
-fn is_wrapper_message(message: &MessageDescriptor) -> bool {
-    const WRAPPERS: [&str; 9] = ["Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "String", "Bytes", "Bool"];
-    message
-        .full_name()
-        .strip_prefix("google.protobuf.")
-        .and_then(|name| name.strip_suffix("Value"))
-        .is_some_and(|name| WRAPPERS.contains(&name))
-}
-
-fn message_of(field: &FieldDescriptor) -> Option<MessageDescriptor> {
-    match field.kind() {
-        Kind::Message(message) => Some(message),
-        _ => None,
-    }
-}
-
-fn is_wrapper(field: &FieldDescriptor) -> bool {
-    message_of(field).is_some_and(|message| is_wrapper_message(&message))
-}
-
-/// The fields of a message in the order in which the schema has them.
-pub(super) fn declared_fields(message: &MessageDescriptor) -> Vec<FieldDescriptor> {
-    let numbers = message.descriptor_proto().field.iter().filter_map(|field| u32::try_from(field.number()).ok());
-    numbers.filter_map(|number| message.get_field(number)).collect()
-}
-
-fn field_names(message: &MessageDescriptor) -> String {
-    declared_fields(message).iter().map(|field| field.name().to_owned()).collect::<Vec<_>>().join(", ")
-}
-
-/// What a column's name has behind a field's; nothing where they are the same.
-fn suffix<'a>(column: &'a str, field: &FieldDescriptor) -> Option<&'a str> {
-    let in_map: &[&str] = match (field.parent_message().is_map_entry(), field.number()) {
-        (true, 1) => &["keys", "key"],
-        (true, 2) => &["values", "value"],
-        _ => &[],
-    };
-    let begin = in_map.iter().find_map(|name| after(column, name));
-    let rest = begin.or_else(|| after(column, field.name()))?;
-    let inner = rest.strip_prefix(['.', '_']).filter(|inner| !inner.is_empty() && message_of(field).is_some());
-    if rest.is_empty() { Some(rest) } else { inner }
-}
-
-/// The fields that a column may go into, each with what its name has behind the field's.
-fn candidates(column: &str, message: &MessageDescriptor, purpose: Purpose) -> Vec<(FieldDescriptor, String)> {
-    let fields = declared_fields(message);
-    let same = fields.iter().find(|field| suffix(column, field) == Some(""));
-    if let Some(field) = same {
-        let value = message_of(field).filter(|message| purpose.unwraps && is_wrapper_message(message));
-        let value = value.and_then(|message| message.fields().next()).map(|value| value.name().to_owned());
-        return vec![(field.clone(), value.unwrap_or_default())];
-    }
-    let mut found: Vec<(FieldDescriptor, String)> = fields
-        .iter()
-        .filter_map(|field| suffix(column, field).map(|suffix| (field.clone(), suffix.to_owned())))
-        .collect();
-    found.sort_by_key(|(_, suffix)| suffix.len());
-    found
-}
-
-/// Whether a field's values are written as one. The library says so before it has read the field's options.
-fn is_packed(field: &FieldDescriptor) -> bool {
-    let chosen = field.field_descriptor_proto().options.as_ref().and_then(|options| options.packed);
-    let is_packable = Scalar::of(&field.kind()).is_some_and(|scalar| !scalar.is_bytes());
-    field.is_list() && is_packable && chosen.unwrap_or_else(|| field.parent_file().syntax() == Syntax::Proto3)
-}
-
-/// Whether a value that is none is left out of a field.
-fn skips_default(field: &FieldDescriptor, unwraps: bool) -> bool {
-    if field.cardinality() != Cardinality::Optional || field.parent_message().is_map_entry() {
-        return false;
-    }
-    if unwraps && is_wrapper(field) {
-        return false;
-    }
-    message_of(field).is_some() || !field.supports_presence()
-}
-
-/// The type without names around it.
-pub(super) fn bare(data_type: &DataType) -> &DataType {
-    match data_type {
-        DataType::Named(named) => bare(named.values()),
-        DataType::SimpleAggregateFunction(simple) => bare(simple.values()),
-        other => other,
-    }
 }
 
 /// A column of a list.
@@ -309,7 +151,7 @@ pub(super) fn plan<'a>(
     let mut planner = Planner { purpose, tries: 0, depth: 0 };
     planner.message(&columns, message)?.ok_or_else(|| {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        error(
+        Error::new(
             ErrorCode::NO_COLUMNS_SERIALIZED_TO_PROTOBUF_FIELDS,
             format!(
                 "Not found matches between the names of the columns ({}) and the fields ({}) of the message '{}' in the protobuf schema",
@@ -335,7 +177,7 @@ impl Planner {
         self.depth += 1;
         if self.depth > DEPTH_MAX || self.tries > TRIES_MAX {
             let message = format!("Columns could go into the message '{}' in too many ways", message.full_name());
-            return Err(error(ErrorCode::TOO_DEEP_RECURSION, message));
+            return Err(Error::new(ErrorCode::TOO_DEEP_RECURSION, message));
         }
         let planned = self.fields(columns, message);
         self.depth -= 1;
@@ -345,7 +187,7 @@ impl Planner {
                 field.cardinality() == Cardinality::Required && !fields.iter().any(|(known, _)| known == *field)
             })
         {
-            return Err(error(
+            return Err(Error::new(
                 ErrorCode::NO_COLUMN_SERIALIZED_TO_REQUIRED_PROTOBUF_FIELD,
                 format!("Field '{}' is required to be set", field.full_name()),
             ));
@@ -396,7 +238,7 @@ impl Planner {
                 ),
             };
             if !is_fit {
-                return Err(error(
+                return Err(Error::new(
                     ErrorCode::DATA_TYPE_INCOMPATIBLE_WITH_PROTOBUF_FIELD,
                     format!(
                         "Column `{}` is not suitable as OneOf presence indicator. Ensure that the Enum contains the value 0 (which \
@@ -436,7 +278,7 @@ impl Planner {
                 let Some(inner) = message_of(&field) else { continue };
                 let others = columns.iter().skip(at + 1).filter(|other| !is_used(&fields, other));
                 let others = others.filter_map(|other| {
-                    let mut suffix = crate::protobuf::plan::suffix(&other.name, &field)?;
+                    let mut suffix = crate::protobuf::field::suffix(&other.name, &field)?;
                     if suffix.is_empty() && self.purpose.unwraps && is_wrapper_message(&inner) {
                         suffix = "value";
                     }
@@ -451,7 +293,7 @@ impl Planner {
             }
             let Some((field, places, shape)) = found else { continue };
             if let Some(before) = names.insert(field.number(), column.name.clone()) {
-                return Err(error(
+                return Err(Error::new(
                     ErrorCode::MULTIPLE_COLUMNS_SERIALIZED_TO_SAME_PROTOBUF_FIELD,
                     format!(
                         "Multiple columns (`{before}`, `{}`) cannot be serialized to a single protobuf field '{}'",
@@ -600,7 +442,7 @@ impl Planner {
         let declared = declared_fields(&message);
         let is_named = elements.iter().all(|element| element.name.is_some());
         if !is_named && declared.len() != elements.len() {
-            return Err(error(
+            return Err(Error::new(
                 ErrorCode::NO_COLUMNS_SERIALIZED_TO_PROTOBUF_FIELDS,
                 format!(
                     "The number of fields in Protobuf message ({}) is not equal to the number of elements in unnamed Tuple ({})",
@@ -620,7 +462,7 @@ impl Planner {
             .collect();
         match self.message(&columns, &message)? {
             Some(message) => Ok(Some(Shape::Tuple(Box::new(self.in_field(field, message))))),
-            None => Err(error(
+            None => Err(Error::new(
                 ErrorCode::NO_COLUMNS_SERIALIZED_TO_PROTOBUF_FIELDS,
                 format!(
                     "Not found matches between the names of the tuple's elements of {data_type} and the fields ({}) of the message '{}' \
@@ -643,179 +485,5 @@ fn not_repeated(column: &str, field: &FieldDescriptor) -> Error {
     } else {
         format!("The field '{name}' must be repeated in the protobuf schema to match the column `{column}`")
     };
-    error(ErrorCode::PROTOBUF_FIELD_NOT_REPEATED, message)
-}
-
-fn incompatible(column: &str, data_type: &DataType, field: &FieldDescriptor) -> Error {
-    let field_type = Scalar::of(&field.kind()).map_or(if field.is_group() { "group" } else { "message" }, Scalar::name);
-    error(
-        ErrorCode::DATA_TYPE_INCOMPATIBLE_WITH_PROTOBUF_FIELD,
-        format!(
-            "The column '{column}' ({}) cannot be serialized to the field '{}' ({field_type}) due to their types are not compatible",
-            type_name(data_type),
-            field.full_name()
-        ),
-    )
-}
-
-/// The name of a type in errors.
-fn type_name(data_type: &DataType) -> Cow<'static, str> {
-    match data_type {
-        DataType::Bool => "UInt8".into(),
-        DataType::Interval(_) => "Int64".into(),
-        DataType::Decimal(..=9, _) => "Decimal32".into(),
-        DataType::Decimal(..=18, _) => "Decimal64".into(),
-        DataType::Decimal(..=38, _) => "Decimal128".into(),
-        DataType::Decimal(..) => "Decimal256".into(),
-        DataType::DateTime(_) => "DateTime".into(),
-        DataType::DateTime64(..) => "DateTime64".into(),
-        DataType::FixedString(_) => "FixedString".into(),
-        other => other.to_string().into(),
-    }
-}
-
-fn leaf(column: &str, data_type: &DataType, field: &FieldDescriptor) -> Result<Leaf> {
-    use Scalar::{Bool, Double, Enum, Float};
-    let kind = match data_type {
-        DataType::Bool
-        | DataType::UInt8
-        | DataType::UInt16
-        | DataType::UInt32
-        | DataType::UInt64
-        | DataType::UInt128
-        | DataType::UInt256
-        | DataType::Int8
-        | DataType::Int16
-        | DataType::Int32
-        | DataType::Int64
-        | DataType::Int128
-        | DataType::Int256
-        | DataType::Float32
-        | DataType::Float64
-        | DataType::Interval(_) => LeafKind::Number,
-        DataType::Enum8(_) | DataType::Enum16(_) => LeafKind::Enum,
-        DataType::Decimal(precision, scale) => LeafKind::Decimal { precision: *precision, scale: *scale },
-        DataType::DateTime64(digits, _) => LeafKind::DateTime64 { digits: *digits },
-        DataType::Date => LeafKind::Date,
-        DataType::Date32 => LeafKind::Date32,
-        DataType::DateTime(zone) => LeafKind::DateTime(zone.clone()),
-        DataType::IPv4 => LeafKind::IPv4,
-        DataType::IPv6 => LeafKind::IPv6,
-        DataType::UUID => LeafKind::Uuid,
-        DataType::String => LeafKind::String,
-        DataType::FixedString(width) => LeafKind::FixedString(*width),
-        DataType::AggregateFunction(_) => LeafKind::State,
-        DataType::Nothing
-        | DataType::BFloat16
-        | DataType::Time
-        | DataType::Time64(_)
-        | DataType::Variant(_)
-        | DataType::Dynamic(_)
-        | DataType::Json(_)
-        | DataType::Nullable(_)
-        | DataType::LowCardinality(_)
-        | DataType::Array(_)
-        | DataType::Map(..)
-        | DataType::Tuple(_)
-        | DataType::SimpleAggregateFunction(_)
-        | DataType::Named(_) => {
-            let message = format!("Type {data_type} is not supported in Protobuf format");
-            return Err(error(ErrorCode::ILLEGAL_COLUMN, message));
-        }
-    };
-    let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
-    let scalar = Scalar::of(&field.kind()).filter(|scalar| match kind {
-        LeafKind::Number => !(is_float && *scalar == Enum),
-        LeafKind::Enum => !matches!(scalar, Float | Double | Bool),
-        LeafKind::Decimal { .. } => *scalar != Enum,
-        LeafKind::DateTime64 { .. } | LeafKind::Date | LeafKind::Date32 | LeafKind::DateTime(_) | LeafKind::IPv4 => {
-            !matches!(scalar, Bool | Enum)
-        }
-        LeafKind::IPv6 | LeafKind::Uuid | LeafKind::State => scalar.is_bytes(),
-        LeafKind::String | LeafKind::FixedString(_) => true,
-    });
-    let scalar = scalar.ok_or_else(|| incompatible(column, data_type, field))?;
-    let absent = match field.default_value() {
-        Value::Bool(value) => Absent::UInt(value.into()),
-        Value::I32(value) => Absent::Int(value.into()),
-        Value::I64(value) => Absent::Int(value),
-        Value::U32(value) => Absent::UInt(value.into()),
-        Value::U64(value) => Absent::UInt(value),
-        Value::F32(value) => Absent::Float(value.into()),
-        Value::F64(value) => Absent::Float(value),
-        Value::String(value) => Absent::Bytes(value.into_bytes()),
-        Value::Bytes(value) => Absent::Bytes(value.to_vec()),
-        Value::EnumNumber(value) => Absent::Int(value.into()),
-        // Of a repeated field: what one value would be.
-        Value::List(_) | Value::Map(_) | Value::Message(_) => match scalar {
-            Scalar::String | Scalar::Bytes => Absent::Bytes(Vec::new()),
-            Float | Double => Absent::Float(0.0),
-            _ => Absent::Int(0),
-        },
-    };
-    Ok(Leaf {
-        number: field.number(),
-        scalar,
-        skips_default: skips_default(field, false),
-        kind,
-        enumeration: enumeration(data_type, field)?,
-        absent,
-        column: column.to_owned(),
-        field: field.name().to_owned(),
-        full_name: field.full_name().to_owned(),
-        type_name: type_name(data_type),
-    })
-}
-
-/// The values of an enum field, and which of a column's enum is which: the one of the same name, or else of the same number.
-fn enumeration(data_type: &DataType, field: &FieldDescriptor) -> Result<Enumeration> {
-    let Kind::Enum(described) = field.kind() else { return Ok(Enumeration::default()) };
-    let mut found = Enumeration::default();
-    let mut folded: HashMap<Vec<u8>, i32> = HashMap::new();
-    for value in described.values() {
-        found.numbers.insert(value.name().to_owned(), value.number());
-        found.names.entry(value.number()).or_insert_with(|| value.name().to_owned());
-        folded.entry(value.name().bytes().map(fold).collect()).or_insert(value.number());
-    }
-    let (DataType::Enum8(values) | DataType::Enum16(values)) = data_type else { return Ok(found) };
-    let mut others = Vec::new();
-    for (name, number) in values.iter() {
-        match folded.get(&name.bytes().map(fold).collect::<Vec<u8>>()) {
-            Some(other) => {
-                found.to_field.insert(number, *other);
-                found.to_column.entry(*other).or_insert(number);
-            }
-            None => others.push(number),
-        }
-    }
-    for number in others {
-        if found.names.contains_key(&i32::from(number)) {
-            found.to_field.insert(number, number.into());
-            found.to_column.entry(number.into()).or_insert(number);
-        }
-    }
-    if found.to_field.is_empty() {
-        return Err(error(
-            ErrorCode::DATA_TYPE_INCOMPATIBLE_WITH_PROTOBUF_FIELD,
-            format!(
-                "Couldn't find mapping between data type {data_type} and the enum '{}' in the protobuf schema",
-                described.full_name()
-            ),
-        ));
-    }
-    Ok(found)
-}
-
-impl Leaf {
-    /// A value that the other side has no place for.
-    pub fn bad_cast(&self, value: impl std::fmt::Display, from: &str, to: &str, is_output: bool) -> Error {
-        let (doing, place) = if is_output { ("writing", "extracted from") } else { ("reading", "for inserting into") };
-        error(
-            ErrorCode::PROTOBUF_BAD_CAST,
-            format!(
-                "Could not convert value '{value}' from type {from} to type {to} while {doing} field '{}' {place} column '{}'",
-                self.field, self.column
-            ),
-        )
-    }
+    Error::new(ErrorCode::PROTOBUF_FIELD_NOT_REPEATED, message)
 }

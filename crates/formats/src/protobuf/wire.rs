@@ -131,6 +131,51 @@ impl Key {
             out.extend_from_slice(self.bytes.get(..usize::from(self.length)).unwrap_or_default());
         }
     }
+
+    /// Puts the key and a number of variable length behind it.
+    #[inline(always)]
+    pub fn put_varint(self, value: u64, out: &mut Vec<u8>) {
+        if self.length != 1 {
+            self.put(out);
+            put_varint(out, value);
+            return;
+        }
+        // Most take a few bytes, which are put at once.
+        let (key, more) = (self.bytes[0], |shift: u32| (value >> shift) as u8 | 0x80);
+        let last = |shift: u32| (value >> shift) as u8;
+        match value {
+            0..0x80 => out.extend_from_slice(&[key, last(0)]),
+            0x80..0x4000 => out.extend_from_slice(&[key, more(0), last(7)]),
+            0x4000..0x20_0000 => out.extend_from_slice(&[key, more(0), more(7), last(14)]),
+            0x20_0000..0x1000_0000 => out.extend_from_slice(&[key, more(0), more(7), more(14), last(21)]),
+            _ => {
+                out.extend_from_slice(&[key, more(0), more(7), more(14), more(21)]);
+                put_varint(out, value >> 28);
+            }
+        }
+    }
+
+    /// Puts the key and four bytes.
+    #[inline(always)]
+    pub fn put_four(self, [a, b, c, d]: [u8; 4], out: &mut Vec<u8>) {
+        if self.length == 1 {
+            out.extend_from_slice(&[self.bytes[0], a, b, c, d]);
+        } else {
+            self.put(out);
+            out.extend_from_slice(&[a, b, c, d]);
+        }
+    }
+
+    /// Puts the key and eight bytes.
+    #[inline(always)]
+    pub fn put_eight(self, [a, b, c, d, e, f, g, h]: [u8; 8], out: &mut Vec<u8>) {
+        if self.length == 1 {
+            out.extend_from_slice(&[self.bytes[0], a, b, c, d, e, f, g, h]);
+        } else {
+            self.put(out);
+            out.extend_from_slice(&[a, b, c, d, e, f, g, h]);
+        }
+    }
 }
 
 /// Writes what comes behind its length.
@@ -296,6 +341,19 @@ mod tests {
             [&b"\x08"[..], b"\x12\x05a", b"\x0F", b"\x0C", b"\x0B\x08\x01", b"\x0B\x14", b"\x09\x01", &[0xFF; 11]]
         {
             assert_eq!(take_field(&mut &bad[..]).unwrap_err().code, ErrorCode::UNKNOWN_PROTOBUF_FORMAT, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn keys_and_numbers_are_put_at_once() {
+        for value in (0..64).map(|shift| 1 << shift).flat_map(|power: u64| [power - 1, power, u64::MAX - power]) {
+            for key in [Key::NONE, Key::new(1, VARINT), Key::new(1000, VARINT)] {
+                let (mut at_once, mut apart) = (Vec::new(), Vec::new());
+                key.put_varint(value, &mut at_once);
+                key.put(&mut apart);
+                put_varint(&mut apart, value);
+                assert_eq!(at_once, apart);
+            }
         }
     }
 

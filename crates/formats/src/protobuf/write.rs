@@ -11,8 +11,9 @@ use squall_types::text::{TextOptions, TextStyle, ValueWriter};
 use squall_types::{Column, DataType, Error, ErrorCode, Integer, Result};
 
 use crate::display::cells::{Cells, items, string};
+use crate::protobuf::leaf::{Leaf, LeafKind, bare};
 use crate::protobuf::number::Number;
-use crate::protobuf::plan::{Leaf, LeafKind, Message, Nested, Shape, bare};
+use crate::protobuf::plan::{Message, Nested, Shape};
 use crate::protobuf::wire::{GROUP, GROUP_END, Key, LENGTH, Scalar, put_with_length, set_length};
 use crate::wire::put_varint;
 
@@ -107,7 +108,10 @@ impl<'a> MessageWriter<'a> {
     pub fn write(&mut self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         for field in &mut self.fields {
             let Some(key) = field.pack else {
-                field.writer.write(row, out)?;
+                match &mut field.writer {
+                    Writer::Value(write) => write(row, out)?,
+                    writer => writer.write(row, out)?,
+                }
                 continue;
             };
             let start = out.len();
@@ -318,8 +322,6 @@ fn value<'a>(leaf: &'a Leaf, bound: Bound<'a>, is_packed: bool, zone: &TimeZone)
                 _ => return Err(bad_array(data_type)),
             }
         }
-        // An address is cut as a number of 128 bits is.
-        (LeafKind::IPv4, Cells::UInt32(values)) => number(leaf, key, move |row| i128::from(values[row])),
         (_, Cells::UInt8(values)) => number(leaf, key, move |row| values[row]),
         (_, Cells::UInt16(values)) => number(leaf, key, move |row| values[row]),
         (_, Cells::UInt32(values)) => number(leaf, key, move |row| values[row]),
@@ -351,32 +353,31 @@ fn put_bytes(key: Key, skips: bool, bytes: &[u8], out: &mut Vec<u8>) {
     if skips && bytes.is_empty() {
         return;
     }
-    key.put(out);
-    put_varint(out, bytes.len() as u64);
+    key.put_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
-/// Writes numbers: `take` makes of each what the field holds, where that is possible, and `put` writes it.
+/// Writes numbers: `take` makes of each what the field holds, where that is possible, and `put` writes it behind the field's key.
 fn made<'a, T: Shown + 'a, M: Copy + PartialEq + Default>(
     leaf: &'a Leaf,
     key: Key,
     at: impl Fn(usize) -> T + 'a,
     take: impl Fn(T) -> Option<M> + 'a,
     to: &'static str,
-    put: impl Fn(&mut Vec<u8>, M) + 'a,
+    put: impl Fn(Key, M, &mut Vec<u8>) + 'a,
 ) -> WriteValue<'a> {
     let skips = leaf.skips_default;
     Box::new(move |row, out| {
         let value = at(row);
         let Some(made) = take(value) else { return Err(refused(leaf, value, to)) };
         if !(skips && made == M::default()) {
-            key.put(out);
-            put(out, made);
+            put(key, made, out);
         }
         Ok(())
     })
 }
 
+#[cold]
 fn refused<T: Shown>(leaf: &Leaf, value: T, to: &str) -> Error {
     leaf.bad_cast(value.shown(), &leaf.type_name, to, true)
 }
@@ -418,36 +419,36 @@ fn number<'a, T: Number + Shown + 'a>(leaf: &'a Leaf, key: Key, at: impl Fn(usiz
     let zigzag = |value: i64| (value << 1 ^ value >> 63) as u64;
     match leaf.scalar {
         Scalar::Int32 | Scalar::Int64 => {
-            made(leaf, key, at, T::int, "Int64", |out, value| put_varint(out, value as u64))
+            made(leaf, key, at, T::int, "Int64", |key, value, out| key.put_varint(value as u64, out))
         }
         Scalar::SInt32 | Scalar::SInt64 => {
-            made(leaf, key, at, T::int, "Int64", move |out, value| put_varint(out, zigzag(value)))
+            made(leaf, key, at, T::int, "Int64", move |key, value, out| key.put_varint(zigzag(value), out))
         }
-        Scalar::UInt32 | Scalar::UInt64 => made(leaf, key, at, T::uint, "UInt64", put_varint),
+        Scalar::UInt32 | Scalar::UInt64 => made(leaf, key, at, T::uint, "UInt64", Key::put_varint),
         Scalar::Fixed32 => {
-            made(leaf, key, at, T::uint32, "UInt32", |out, value| out.extend_from_slice(&value.to_le_bytes()))
+            made(leaf, key, at, T::uint32, "UInt32", |key, value, out| key.put_four(value.to_le_bytes(), out))
         }
         Scalar::SFixed32 => {
-            made(leaf, key, at, T::int32, "Int32", |out, value| out.extend_from_slice(&value.to_le_bytes()))
+            made(leaf, key, at, T::int32, "Int32", |key, value, out| key.put_four(value.to_le_bytes(), out))
         }
         Scalar::Fixed64 => {
-            made(leaf, key, at, T::uint, "UInt64", |out, value| out.extend_from_slice(&value.to_le_bytes()))
+            made(leaf, key, at, T::uint, "UInt64", |key, value, out| key.put_eight(value.to_le_bytes(), out))
         }
         Scalar::SFixed64 => {
-            made(leaf, key, at, T::int, "Int64", |out, value| out.extend_from_slice(&value.to_le_bytes()))
+            made(leaf, key, at, T::int, "Int64", |key, value, out| key.put_eight(value.to_le_bytes(), out))
         }
         Scalar::Float => {
-            made(leaf, key, at, T::float, "Float32", |out, value| out.extend_from_slice(&value.to_le_bytes()))
+            made(leaf, key, at, T::float, "Float32", |key, value, out| key.put_four(value.to_le_bytes(), out))
         }
         Scalar::Double => {
             let double = |value: T| Some(value.double());
-            made(leaf, key, at, double, "Float64", |out, value| out.extend_from_slice(&value.to_le_bytes()))
+            made(leaf, key, at, double, "Float64", |key, value, out| key.put_eight(value.to_le_bytes(), out))
         }
-        Scalar::Bool => made(leaf, key, at, T::boolean, "bool", |out, value| out.push(value.into())),
+        Scalar::Bool => made(leaf, key, at, T::boolean, "bool", |key, value, out| key.put_varint(value.into(), out)),
         // A number of the field's enum.
         Scalar::Enum | Scalar::String | Scalar::Bytes => {
             let known = |value: T| value.int32().filter(|number| leaf.enumeration.names.contains_key(number));
-            made(leaf, key, at, known, "enum", |out, value| put_varint(out, i64::from(value) as u64))
+            made(leaf, key, at, known, "enum", |key, value, out| key.put_varint(i64::from(value) as u64, out))
         }
     }
 }

@@ -1,23 +1,7 @@
 //! Hostile input: truncated, mutated and random bytes are an error or rows, never a panic, and never take memory that the bytes at hand
 //! do not account for.
 
-use crate::common::{BOTH_WAYS, TABLES, golden, read, schema, table, write};
-
-/// A small generator, the same on every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
-}
+use crate::common::{BOTH_WAYS, Random, TABLES, golden, read, schema, table, write};
 
 /// Reads; where that succeeds, the rows must also be fit to be written.
 fn try_read(format: &str, name: &str, input: &[u8]) {

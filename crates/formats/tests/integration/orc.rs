@@ -6,7 +6,7 @@ use std::sync::Arc;
 use squall_formats::{FormatOptions, Statistics, infer_schema, input_format, output_format};
 use squall_types::{Block, DataType, ErrorCode, Result, Schema, Settings};
 
-use crate::common::{schema_of, write};
+use crate::common::{Random, schema_of, write};
 
 /// Of more rows than these, the files of `tests/orc` have but some.
 const MANY: usize = 1000;
@@ -229,21 +229,6 @@ fn rows_are_counted_without_columns() {
     let nothing = Arc::new(Schema { fields: Vec::new() });
     let rows: usize = read(&nothing, &file("numbers", "orc")).unwrap().iter().map(Block::rows).sum();
     assert_eq!(rows, 9000);
-}
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
 }
 
 /// Without compression, damage reaches everything.

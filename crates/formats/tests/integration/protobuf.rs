@@ -106,7 +106,8 @@ fn is_as_good(code: i64, found: ErrorCode) -> bool {
 fn rows_of(format: &str, input: &[u8], columns: &str, options: &FormatOptions) -> Result<String> {
     let schema = Arc::new(Schema::parse(columns)?);
     let blocks = read(format, input, usize::MAX, &schema, options)?;
-    Ok(String::from_utf8(write("TSV", &schema, &blocks, &FormatOptions::default())?).unwrap())
+    let written = write("TSV", &schema, &blocks, &FormatOptions::default())?;
+    Ok(String::from_utf8_lossy(&written).into_owned())
 }
 
 #[test]
@@ -175,6 +176,29 @@ fn schemas_that_are_none_are_refused() {
     assert_eq!(refused(recursive, &format!("z Int32, {name} Int32")), ErrorCode::TOO_DEEP_RECURSION);
     let name = format!("{}z", "a_".repeat(5000));
     assert_eq!(refused("message M{M a=1; int32 z=4;}", &format!("{name} Int32")), ErrorCode::TOO_DEEP_RECURSION);
+}
+
+#[test]
+fn the_last_value_of_a_field_counts() {
+    let options = of_schema("message M{int32 a=1; string b=2; message T{int32 p=1; repeated int32 q=2;} T t=3;}", &[]);
+    let columns = "a Int32, b String, t Tuple(p Int32, q Array(Int32))";
+    // Alone, packed, and again.
+    for (input, expected) in [
+        (&b"\x06\x0A\x02\x01\x02\x08\x03"[..], "3"),
+        (b"\x06\x08\x03\x0A\x02\x01\x02", "2"),
+        (b"\x08\x0A\x00\x08\x03\x0A\x02\x01\x04", "4"),
+        (b"\x04\x0A\x00\x08\x05", "5"),
+        (b"\x02\x0A\x00", "0"),
+        (b"\x06\x08\x01\x08\x02\x08\x03", "3"),
+    ] {
+        assert_eq!(
+            rows_of("Protobuf", input, columns, &options).unwrap(),
+            format!("{expected}\t\t(0,[])\n"),
+            "{input:?}"
+        );
+    }
+    let parts = b"\x15\x1A\x04\x08\x01\x10\x01\x12\x01a\x1A\x04\x10\x02\x08\x07\x12\x02bc\x08\x09";
+    assert_eq!(rows_of("Protobuf", parts, columns, &options).unwrap(), "9\tbc\t(7,[1,2])\n");
 }
 
 #[test]

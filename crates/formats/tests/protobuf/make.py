@@ -25,6 +25,9 @@ GOOGLE = (
 def ask(query, answer_format):
     try:
         return {"bytes": chdb.query(query, answer_format).bytes()}
+    except UnicodeDecodeError:
+        # An error whose text chdb cannot tell.
+        return None
     except Exception as error:  # noqa: BLE001
         code = re.search(r"Code: (\d+)", str(error))
         # Errors of schemas come without their code.
@@ -50,6 +53,8 @@ def full(schema):
 
 
 def add(case, answer):
+    if answer is None:
+        return
     if "bytes" in answer:
         case["hex"] = answer["bytes"].hex()
     else:
