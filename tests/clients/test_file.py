@@ -300,3 +300,16 @@ def test_tables_of_the_engine_file_outlive_a_kill(start_server):
     assert not list(server.data.glob("files/*"))
     server.query("DROP TABLE shared")
     assert server.value("SELECT sum(a) FROM file('shared.csv', CSV, 'a UInt32')") == "3", "a file of users stays"
+
+
+def test_empty_files_are_passed_over_where_a_setting_says_so(direct_server, files):
+    (files / "empty.parquet").write_bytes(b"")
+    (files / "empty_too.csv").write_bytes(b"")
+    read = "SELECT count(n) FROM file('empty.parquet', Parquet, 'n Int8')"
+    assert direct_server.query(read, engine_file_skip_empty_files=1) == "0\n"
+    with pytest.raises(ServerError):
+        direct_server.query(read)
+    for setting in {}, {"engine_file_skip_empty_files": 1}:
+        with pytest.raises(ServerError) as refused:
+            direct_server.query("SELECT * FROM file('empty_too.csv')", **setting)
+        assert refused.value.code == 636

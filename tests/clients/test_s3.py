@@ -208,6 +208,11 @@ def test_objects_are_read_by_their_format(squall, store, s3):
     assert squall.query(f"SELECT * FROM {s3('plain')}") == "7\n"
     assert squall.query(f"SELECT count() FROM {s3('empty.tsv', 'TSV', 'n Int8')}") == "0\n"
     assert squall.error_code(f"SELECT * FROM {s3('empty.tsv')}") == STRUCTURE
+    # No Parquet file is empty.
+    put(store, **{"empty.parquet": b""})
+    empty = f"SELECT count(n), count() FROM {s3('empty.parquet', 'Parquet', 'n Int8')}"
+    assert squall.query(empty) == "0\t0\n"
+    assert squall.error_code(empty, s3_skip_empty_files=0) > 0
     assert squall.query(f"SELECT x FROM {s3('a.csv', 'a_token', 'CSVWithNames', 'x Int8, y String', 'none')} WHERE y = 'two'") == "2\n"
 
 

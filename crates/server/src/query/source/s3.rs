@@ -213,6 +213,7 @@ impl Call {
             format: self.format,
             declared,
             compression: self.compression,
+            skips_empty: settings.s3_skip_empty_files,
         };
         Ok((table, S3Files::new(location, options)?))
     }
