@@ -302,14 +302,41 @@ def test_tables_of_the_engine_file_outlive_a_kill(start_server):
     assert server.value("SELECT sum(a) FROM file('shared.csv', CSV, 'a UInt32')") == "3", "a file of users stays"
 
 
-def test_empty_files_are_passed_over_where_a_setting_says_so(direct_server, files):
-    (files / "empty.parquet").write_bytes(b"")
-    (files / "empty_too.csv").write_bytes(b"")
-    read = "SELECT count(n) FROM file('empty.parquet', Parquet, 'n Int8')"
-    assert direct_server.query(read, engine_file_skip_empty_files=1) == "0\n"
-    with pytest.raises(ServerError):
-        direct_server.query(read)
+def test_empty_files_are_passed_over(direct_server, files):
+    direct_server.query("INSERT INTO FUNCTION file('empty_b.parquet') SELECT 7 AS n")
+    (files / "empty_a.parquet").write_bytes(b"")
     for setting in {}, {"engine_file_skip_empty_files": 1}:
+        for arguments in "", ", Parquet, 'n Int8'":
+            read = f"SELECT n, _file FROM file('empty_{{a,b}}.parquet'{arguments})"
+            assert direct_server.query(read, **setting) == "7\tempty_b.parquet\n"
+        (files / "empty_too.csv").write_bytes(b"")
         with pytest.raises(ServerError) as refused:
             direct_server.query("SELECT * FROM file('empty_too.csv')", **setting)
         assert refused.value.code == 636
+
+
+def test_an_insert_writes_a_file_for_each_partition(direct_server, files):
+    rows = "SELECT number AS n, number % 3 = 2 ? NULL : toString(number % 3) AS k FROM numbers(100000)"
+    function = "file('parts/{_partition_id}/rows.csv', CSV, 'n UInt64, k Nullable(String)')"
+    for _ in range(2):
+        direct_server.query(f"INSERT INTO FUNCTION {function} PARTITION BY k {rows}")
+    written = {path.parent.name: path.read_text().splitlines() for path in (files / "parts").rglob("*.csv")}
+    assert {name: len(lines) for name, lines in written.items()} == {"0": 66668, "1": 66666, "parts": 66666}
+    assert written["1"][:2] == ['1,"1"', '4,"1"'] and written["parts"][:2] == ["2,\\N", "5,\\N"]
+    values = "INSERT INTO FUNCTION file('v_{_partition_id}.tsv', TSV, 'd Date, n UInt8') PARTITION BY (toYear(d), n) FORMAT Values ('2024-01-01', 1), ('2025-01-01', 1)"
+    direct_server.query(values)
+    assert sorted(path.name for path in files.glob("v_*")) == ["v_(2024,1).tsv", "v_(2025,1).tsv"]
+    for name in "../../x", "/etc/x", "a*", "{x}", "a\nb":
+        with pytest.raises(ServerError) as refused:
+            direct_server.query(f"INSERT INTO FUNCTION file('{{_partition_id}}.tsv', TSV, 's String') PARTITION BY s SELECT {name!r}")
+        assert refused.value.code in (6, 291), (name, refused.value)
+    for query, code in [
+        ("INSERT INTO FUNCTION file('plain.tsv', TSV, 's String') PARTITION BY s SELECT 'x'", 36),
+        ("INSERT INTO FUNCTION file('{_partition_id}.tsv', TSV, 's String') PARTITION BY nothing SELECT 'x'", 47),
+        ("INSERT INTO FUNCTION null('s String') PARTITION BY s SELECT 'x'", 48),
+    ]:
+        with pytest.raises(ServerError) as refused:
+            direct_server.query(query)
+        assert refused.value.code == code, query
+    read = "SELECT count(), sum(n) FROM fileCluster('default', 'parts/{0,1}/rows.csv', CSV, 'n UInt64, k String')"
+    assert direct_server.query(read) == direct_server.query(read.replace("fileCluster('default', ", "file("))

@@ -208,11 +208,9 @@ def test_objects_are_read_by_their_format(squall, store, s3):
     assert squall.query(f"SELECT * FROM {s3('plain')}") == "7\n"
     assert squall.query(f"SELECT count() FROM {s3('empty.tsv', 'TSV', 'n Int8')}") == "0\n"
     assert squall.error_code(f"SELECT * FROM {s3('empty.tsv')}") == STRUCTURE
-    # No Parquet file is empty.
     put(store, **{"empty.parquet": b""})
     empty = f"SELECT count(n), count() FROM {s3('empty.parquet', 'Parquet', 'n Int8')}"
     assert squall.query(empty) == "0\t0\n"
-    assert squall.error_code(empty, s3_skip_empty_files=0) > 0
     assert squall.query(f"SELECT x FROM {s3('a.csv', 'a_token', 'CSVWithNames', 'x Int8, y String', 'none')} WHERE y = 'two'") == "2\n"
 
 
@@ -248,6 +246,28 @@ def test_parquet_is_read_by_place(squall, store, s3, gate):
     spans = [headers["range"].removeprefix("bytes=").split("-") for *_, headers in gate.asked if "range" in headers]
     assert spans and sum(int(last) - int(first) for first, last in spans) < len(file.getvalue()) / 2
     assert all("if-match" in headers for *_, headers in gate.asked if "range" in headers)
+
+
+def test_an_insert_writes_an_object_for_each_partition(squall, store, s3):
+    place = s3("p/{_partition_id}.csv", "CSV", "n UInt64, s String")
+    rows = "SELECT number AS n, ['a b', 'c/d', 'e%41+'][number % 3 + 1] AS s FROM numbers(200000)"
+    squall.query(f"INSERT INTO FUNCTION {place} PARTITION BY s {rows}")
+    assert keys(store) == ["p/a b.csv", "p/c/d.csv", "p/e%41+.csv"]
+    assert contents(store, "p/c/d.csv").splitlines()[:2] == [b'1,"c/d"', b'4,"c/d"']
+    assert sum(contents(store, key).count(b"\n") for key in keys(store)) == 200_000
+    assert squall.error_code(f"INSERT INTO FUNCTION {place} PARTITION BY s {rows}") == BAD
+    assert squall.error_code(f"INSERT INTO FUNCTION {s3('q.csv', 'CSV')} PARTITION BY s {rows}") == BAD
+    assert squall.error_code(f"INSERT INTO FUNCTION {place} SELECT 1, 'a'") == READ_ONLY
+
+
+def test_functions_over_a_cluster_read_all_here(squall, store, s3):
+    put(store, **{"a.csv": b"x,y\n1,one\n2,two\n", "b.csv": b"x,y\n3,three\n"})
+    call = s3("*.csv").replace("s3(", "s3Cluster('default', ", 1)
+    assert squall.query(f"SELECT sum(x), count() FROM {call}") == "6\t3\n"
+    assert squall.error_code(f"SELECT * FROM {call.replace('default', 'nowhere')}") == 701
+    squall.query("SYSTEM FLUSH LOGS")
+    logged = squall.query("SELECT query FROM system.query_log WHERE query LIKE '%s3Cluster%'")
+    assert "default" in logged and SECRET not in logged
 
 
 def test_objects_are_written(squall, store, s3):

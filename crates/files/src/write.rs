@@ -131,7 +131,7 @@ impl TableMetadata for TargetFile {
 }
 
 /// What is read of a file that is to be written.
-struct Nothing;
+pub(crate) struct Nothing;
 
 impl TableScan for Nothing {
     fn rows_total(&self) -> Option<u64> {

@@ -422,6 +422,15 @@ pub trait Catalog: Send + Sync {
         Err(Error::not_implemented(format!("Reading from another server, {address},")))
     }
 
+    /// Whether there is a cluster of this name, and a query may use clusters.
+    ///
+    /// # Errors
+    /// `CLUSTER_DOESNT_EXIST`, `ACCESS_DENIED`.
+    fn check_cluster(&self, name: &str) -> Result<()> {
+        let message = format!("Requested cluster '{name}' not found");
+        Err(Error::new(ErrorCode::CLUSTER_DOESNT_EXIST, message))
+    }
+
     /// The rows of servers. May wait as [`table_function`](Self::table_function) does.
     ///
     /// # Errors
@@ -429,10 +438,7 @@ pub trait Catalog: Send + Sync {
     fn remote(&self, call: &RemoteCall, _subqueries: &dyn SubqueryRunner) -> Result<RemoteRows> {
         match &call.servers {
             RemoteServers::Addresses { addresses, .. } => self.check_address_is_local(addresses)?,
-            RemoteServers::Cluster { name, .. } => {
-                let message = format!("Requested cluster '{name}' not found");
-                return Err(Error::new(ErrorCode::CLUSTER_DOESNT_EXIST, message));
-            }
+            RemoteServers::Cluster { name, .. } => self.check_cluster(name)?,
         }
         Ok(RemoteRows { own_shards: 1, others: None })
     }

@@ -741,7 +741,10 @@ impl Keys<'_> {
 }
 
 /// An expression over columns by position.
-pub(crate) fn expression_over(
+///
+/// # Errors
+/// What is wrong with it.
+pub fn expression_over(
     columns: &[ColumnDescription],
     expression: &ast::Expression,
     context: &PlannerContext<'_>,

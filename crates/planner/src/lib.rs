@@ -43,7 +43,7 @@ pub use catalog::{
 pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
 pub use column_statistics::ColumnStatistics;
 pub use context::{PlannerContext, SubqueryRunner};
-pub use create::{plan_constraint, plan_index, plan_setting, plan_table_definition};
+pub use create::{expression_over, plan_constraint, plan_index, plan_setting, plan_table_definition};
 pub use definition::{
     Constraint, KeyExpression, MATERIALIZED_VIEW, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition,
     VIEW, is_s3_engine,

@@ -295,6 +295,9 @@ impl Scope<'_> {
         if let Some(of) = RemoteFunction::of(&function.name) {
             return self.remote(of, function);
         }
+        if let Some(inner) = self.spread_function(function)? {
+            return self.table_function(&inner);
+        }
         if let Some(source) = self.parameterized_view(function)? {
             return Ok(source);
         }

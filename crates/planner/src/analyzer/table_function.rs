@@ -264,6 +264,27 @@ impl Scope<'_> {
         }
     }
 
+    /// The function whose rows one such as `s3Cluster('name', …)` has the servers of a cluster read: this server reads them all. `None` for other
+    /// functions.
+    ///
+    /// # Errors
+    /// `CLUSTER_DOESNT_EXIST`, `ACCESS_DENIED`, `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`.
+    pub(super) fn spread_function(&mut self, function: &ast::Function) -> Result<Option<ast::Function>> {
+        let inner = match function.name.to_ascii_lowercase().as_str() {
+            "filecluster" => "file",
+            "s3cluster" => "s3",
+            "urlcluster" => "url",
+            _ => return Ok(None),
+        };
+        let [cluster, arguments @ ..] = function.arguments.as_slice() else {
+            let message = format!("Table function '{}' requires the name of a cluster", function.name);
+            return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
+        };
+        let cluster = self.name_argument(cluster)?;
+        self.analyzer.context.catalog.check_cluster(&cluster)?;
+        Ok(Some(ast::Function { name: inner.to_owned(), arguments: arguments.to_vec(), ..function.clone() }))
+    }
+
     /// What a call of `remote`, `cluster` or their kin means.
     fn remote_call(&mut self, of: RemoteFunction, function: &ast::Function) -> Result<RemoteCall> {
         let (servers, arguments) = match function.arguments.as_slice() {

@@ -233,7 +233,11 @@ impl<'a> Mask<'a> {
         let quote = own.chars().next().unwrap_or_default();
         let has_no_end = matches!(quote, '\'' | '\u{2018}')
             && (own.len() < 2 || !own.ends_with(['\'', '\u{2019}']) || own.ends_with("\\'"));
-        let in_call = self.calls.iter().any(|call| call.hides(own));
+        let in_call = match self.calls.last() {
+            // The names of headers are none, whatever stands around them.
+            Some(call) if matches!(call.secrets(), Some(Secrets::AfterEquals)) => call.hides(own),
+            _ => self.calls.iter().any(|call| call.hides(own)),
+        };
         let is_value_in_call = self.calls.last().is_some_and(|call| call.secrets().is_some()) && self.is_secret_word();
         let by_word = self.is_definition && (self.is_secret_word() || self.is_secret_of_statement());
         has_no_end || in_call || is_value_in_call || by_word || self.is_named_collection || finds(&CONNECTION, own)

@@ -119,8 +119,8 @@ async fn run_into_function(
     remote: Option<(Peers, RemoteCall)>,
     context: &Arc<QueryContext>,
 ) -> Result<Answer> {
-    if statement.partition_by.is_some() {
-        return Err(Error::not_implemented("INSERT INTO FUNCTION … PARTITION BY"));
+    if statement.partition_by.is_some() && remote.is_some() {
+        return Err(Error::not_implemented("INSERT INTO FUNCTION … PARTITION BY over another server"));
     }
     match function.name.as_str() {
         _ if remote.is_some() => {}
@@ -136,11 +136,11 @@ async fn run_into_function(
     };
     let target = |schema: Option<Schema>| {
         let (session, function, remote) = (session.clone(), function.clone(), remote.clone());
-        let (named, context) = (named.clone(), context.clone());
+        let (named, context, partition_by) = (named.clone(), context.clone(), statement.partition_by.clone());
         run_blocking(move || match remote {
             Some((peers, call)) => remote::target(peers, &call, named.as_deref()),
             None => planning::planner_now(&session, &context, |planner| {
-                data_function::target(&session, &function, schema, planner)
+                data_function::target(&session, &function, partition_by.as_ref(), schema, planner)
             }),
         })
     };

@@ -362,6 +362,11 @@ impl Catalog for QueryCatalog<'_> {
         system::check_address_is_local(&self.session.server, address)
     }
 
+    fn check_cluster(&self, name: &str) -> Result<()> {
+        self.session.access.check(Privilege::Cluster, &[])?;
+        system::cluster(&self.session.server, name, false).map(drop)
+    }
+
     fn remote(&self, call: &RemoteCall, subqueries: &dyn SubqueryRunner) -> Result<RemoteRows> {
         let access = &self.session.access;
         match &call.servers {

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use squall_files::{Data, DeclaredColumns, FileTable, FileTableOptions, SqliteTable, TargetFile};
+use squall_files::{Data, DeclaredColumns, FileTable, FileTableOptions, SqliteTable};
 use squall_formats::{FormatOptions, is_read_by_place};
 use squall_planner::{
     ColumnDescription, DefaultKind, PlannerContext, TableMetadata, headers_of, is_over_s3, named_argument, named_like,
     plan_structure,
 };
-use squall_remote::http::{HttpFiles, HttpOptions, shown};
+use squall_remote::http::{HttpFiles, HttpOptions};
 use squall_sql::ast::{self, ExpressionKind};
 use squall_storage::{Insertion, ScanRequest, Table, TableHandle, TableScan};
 use squall_types::{Error, ErrorCode, Result, Schema, Value};
 
-use super::s3;
+use super::{destination, s3};
 use crate::access::Privilege;
 use crate::query::insertion::omitted::TableDefaults;
 use crate::session::Session;
@@ -31,7 +31,7 @@ pub(in crate::query) fn file(
     files(session, file_arguments(arguments, planner)?)
 }
 
-fn file_arguments(arguments: &[Value], planner: &PlannerContext<'_>) -> Result<FileTableOptions> {
+pub(super) fn file_arguments(arguments: &[Value], planner: &PlannerContext<'_>) -> Result<FileTableOptions> {
     let (mut table, mut structure) = (FileTableOptions::default(), String::new());
     if arguments.is_empty() || arguments.len() > 4 {
         return Err(wrong_count(
@@ -88,7 +88,7 @@ fn url_path(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
-fn url_arguments(
+pub(super) fn url_arguments(
     session: &Session,
     arguments: &[Value],
     planner: &PlannerContext<'_>,
@@ -120,67 +120,25 @@ fn url_arguments(
     Ok((table, http))
 }
 
-/// What `INSERT INTO FUNCTION url(…)` writes to.
-fn url_target(
-    session: &Session,
-    arguments: &[Value],
-    columns: Option<Schema>,
-    planner: &PlannerContext<'_>,
-) -> Result<Arc<dyn Table>> {
-    let (mut table, http) = url_arguments(session, arguments, planner)?;
-    let declared = target_columns("url", table.declared.take(), columns)?;
-    let (files, holder) = HttpFiles::of(&table.path, false, http)?;
-    let [file] = &files[..] else {
-        let message = format!("Cannot write to the pattern {}: it may mean several files", shown(&table.path));
-        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
-    };
-    table.path.clone_from(&file.path);
-    Ok(Arc::new(TargetFile::elsewhere(&table, file.location.clone(), holder, declared, options(session)?)?))
-}
-
-/// The columns of what an INSERT writes: those that the function says, or else those that come.
-pub(super) fn target_columns(
-    function: &str,
-    declared: Option<DeclaredColumns>,
-    columns: Option<Schema>,
-) -> Result<DeclaredColumns> {
-    let coming = || columns.as_ref().map(DeclaredColumns::plain);
-    declared.or_else(coming).ok_or_else(|| {
-        let message = format!(
-            "Table function '{function}' must have the structure as its third argument where data are inserted"
-        );
-        Error::new(ErrorCode::BAD_ARGUMENTS, message)
-    })
-}
-
-/// The file that `INSERT INTO FUNCTION file(…)` writes, with the columns that the function says, or else with these. Waits for the disk.
+/// What takes the rows of an INSERT into a function. Waits for the disk.
 ///
 /// # Errors
-/// What is wrong with the function; those of [`TargetFile::new`].
+/// What is wrong with the function; those of [`destination::target`]; `NOT_IMPLEMENTED` for PARTITION BY of what has no paths.
 pub(in crate::query) fn target(
     session: &Session,
     function: &ast::Function,
+    partition_by: Option<&ast::Expression>,
     columns: Option<Schema>,
     planner: &PlannerContext<'_>,
 ) -> Result<Arc<dyn Table>> {
-    if function.name == "null" {
-        return null_target(function, columns, planner);
-    }
-    if is_over_s3(&function.name) {
-        return s3::target(session, &function.name, &literals(function)?, columns, planner);
-    }
-    if !matches!(function.name.as_str(), "file" | "sqlite" | "url") {
-        return Err(Error::not_implemented(format!("INSERT INTO FUNCTION {}", function.name)));
-    }
-    let arguments = literals(function)?;
     match function.name.as_str() {
-        "sqlite" => return Ok(Arc::new(sqlite_table(session, &arguments)?)),
-        "url" => return url_target(session, &arguments, columns, planner),
-        _ => {}
+        name @ ("null" | "sqlite") if partition_by.is_some() => {
+            Err(Error::not_implemented(format!("INSERT INTO FUNCTION {name} PARTITION BY")))
+        }
+        "null" => null_target(function, columns, planner),
+        "sqlite" => Ok(Arc::new(sqlite_table(session, &literals(function)?)?)),
+        _ => destination::target(session, function, partition_by, columns, planner),
     }
-    let mut table = file_arguments(&arguments, planner)?;
-    let declared = target_columns("file", table.declared.take(), columns)?;
-    Ok(Arc::new(TargetFile::new(&table, declared, &session.server.file_reach()?, options(session)?)?))
 }
 
 /// The arguments of a function that an INSERT names.

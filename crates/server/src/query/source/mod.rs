@@ -1,6 +1,7 @@
 //! Tables that are neither storage's nor of `system`: files, other servers, programs, functions.
 
 pub(super) mod data_function;
+mod destination;
 pub(super) mod executable;
 pub(super) mod file_engine;
 pub(super) mod loop_table;

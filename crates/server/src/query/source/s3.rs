@@ -9,7 +9,7 @@ use squall_sql::ast::{Literal, SettingValue};
 use squall_storage::{Table, TableHandle};
 use squall_types::{Error, ErrorCode, Result, Schema, Settings, Value};
 
-use super::data_function::{declared, options, target_columns};
+use super::data_function::{declared, options};
 use crate::access::Privilege;
 use crate::session::Session;
 
@@ -23,9 +23,9 @@ const PART_BYTES_MAX: u64 = 1 << 30;
 const PARTS_MAX: u64 = 10_000;
 
 /// What is asked for.
-#[derive(Default)]
-struct Call {
-    url: String,
+#[derive(Clone, Default)]
+pub(super) struct Call {
+    pub url: String,
     keys: Option<S3Keys>,
     is_unsigned: bool,
     uses_environment: Option<bool>,
@@ -49,7 +49,7 @@ struct Named {
 impl Call {
     /// What arguments mean, those with names as [`named_argument`](squall_planner::named_argument) gives them. Those of an engine have no
     /// structure.
-    fn of(session: &Session, arguments: &[Value], is_engine: bool) -> Result<Self> {
+    pub fn of(session: &Session, arguments: &[Value], is_engine: bool) -> Result<Self> {
         let (mut call, mut named) = (Self::default(), Named::default());
         let mut texts = Vec::new();
         let mut is_collection = false;
@@ -84,6 +84,11 @@ impl Call {
         }
         call.settle(named, is_collection)?;
         Ok(call)
+    }
+
+    /// The columns that are said.
+    pub fn declared(&self, planner: &PlannerContext<'_>) -> Result<Option<DeclaredColumns>> {
+        declared(&self.structure, planner)
     }
 
     /// Takes the arguments without names, of which a query may leave out some in the middle.
@@ -266,30 +271,18 @@ pub(in crate::query) fn table(
     planner: &PlannerContext<'_>,
 ) -> Result<Arc<dyn TableMetadata>> {
     let call = Call::of(session, arguments, false)?;
-    let declared = declared(&call.structure, planner)?;
+    let declared = call.declared(planner)?;
     let (table, files) = call.files(session, declared)?;
     let found = files.find()?;
     let table = FileTable::of_elsewhere(name, &table, found, files.holder(), options(session)?)?;
     Ok(Arc::new(TableHandle(Arc::new(table))))
 }
 
-/// What `INSERT INTO FUNCTION s3(…)` writes to. The server is asked once there is something to write.
+/// What takes the rows of an INSERT. The server is asked once there is something to write.
 ///
 /// # Errors
-/// What is wrong with the arguments; those of [`TargetFile::elsewhere`].
-pub(in crate::query) fn target(
-    session: &Session,
-    name: &str,
-    arguments: &[Value],
-    columns: Option<Schema>,
-    planner: &PlannerContext<'_>,
-) -> Result<Arc<dyn Table>> {
-    let call = Call::of(session, arguments, false)?;
-    let declared = target_columns(name, declared(&call.structure, planner)?, columns)?;
-    written(call, session, declared)
-}
-
-fn written(call: Call, session: &Session, declared: DeclaredColumns) -> Result<Arc<dyn Table>> {
+/// What is wrong with the location; those of [`TargetFile::elsewhere`].
+pub(super) fn written(call: Call, session: &Session, declared: DeclaredColumns) -> Result<Arc<dyn Table>> {
     let (table, files) = call.files(session, None)?;
     let key = files.target_key()?.to_owned();
     Ok(Arc::new(TargetFile::elsewhere(&table, key, files.holder(), declared, options(session)?)?))
@@ -309,7 +302,7 @@ pub(in crate::query) fn engine_table(session: &Session, arguments: &[Value], col
 /// What takes the rows of an INSERT into such a table.
 ///
 /// # Errors
-/// As [`target`].
+/// As [`written`].
 pub(in crate::query) fn engine_target(
     session: &Session,
     arguments: &[Value],
@@ -321,7 +314,7 @@ pub(in crate::query) fn engine_target(
 /// What takes the rows of an INSERT into a table that was made AS a function over S3.
 ///
 /// # Errors
-/// As [`target`].
+/// As [`written`].
 pub(super) fn shown_target(
     session: &Session,
     arguments: &[Value],
