@@ -305,14 +305,13 @@ def test_tables_of_the_engine_file_outlive_a_kill(start_server):
 def test_empty_files_are_passed_over(direct_server, files):
     direct_server.query("INSERT INTO FUNCTION file('empty_b.parquet') SELECT 7 AS n")
     (files / "empty_a.parquet").write_bytes(b"")
-    for setting in {}, {"engine_file_skip_empty_files": 1}:
-        for arguments in "", ", Parquet, 'n Int8'":
-            read = f"SELECT n, _file FROM file('empty_{{a,b}}.parquet'{arguments})"
-            assert direct_server.query(read, **setting) == "7\tempty_b.parquet\n"
-        (files / "empty_too.csv").write_bytes(b"")
-        with pytest.raises(ServerError) as refused:
-            direct_server.query("SELECT * FROM file('empty_too.csv')", **setting)
-        assert refused.value.code == 636
+    for arguments in "", ", Parquet, 'n Int8'":
+        read = f"SELECT n, _file FROM file('empty_{{a,b}}.parquet'{arguments})"
+        assert direct_server.query(read) == "7\tempty_b.parquet\n"
+    (files / "empty_too.csv").write_bytes(b"")
+    with pytest.raises(ServerError) as refused:
+        direct_server.query("SELECT * FROM file('empty_too.csv')")
+    assert refused.value.code == 636
 
 
 def test_an_insert_writes_a_file_for_each_partition(direct_server, files):

@@ -7,7 +7,7 @@ use squall_types::{Error, ErrorCode, Result};
 const ALTERNATIVES_MAX: usize = 1000;
 
 /// Whether a path means itself alone.
-pub(crate) fn is_plain(path: &str) -> bool {
+pub fn is_plain(path: &str) -> bool {
     !path.contains(['*', '?', '{'])
 }
 
@@ -39,35 +39,64 @@ fn first_braces(pattern: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {
         let start = from + pattern.get(from..)?.find('{')?;
-        let mut depth = 0usize;
-        let end = pattern.get(start..)?.char_indices().find_map(|(at, letter)| {
-            match letter {
-                '{' => depth += 1,
-                '}' => depth -= 1,
-                _ => {}
-            }
-            (depth == 0).then_some(start + at)
-        });
-        let end = end?;
+        let end = start + 1 + closing(pattern.get(start + 1..)?)?;
         let inside = pattern.get(start + 1..end)?;
-        if inside.contains(',') || range(inside).is_some() {
+        if inside.contains(',') || matches!(choices(inside), Choices::Numbers { .. }) {
             return Some((pattern.get(..start)?, inside, pattern.get(end + 1..)?));
         }
         from = end + 1;
     }
 }
 
+/// Where the braces end that stand open before a text.
+pub fn closing(text: &str) -> Option<usize> {
+    let mut depth = 1usize;
+    text.char_indices().find_map(|(at, letter)| {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })
+}
+
 /// The texts that braces offer.
 fn texts(inside: &str) -> Vec<String> {
+    match choices(inside) {
+        Choices::Numbers { first, last, width } => {
+            let number = |number: u64| format!("{number:0width$}");
+            // One more than may be is enough to be refused.
+            let span = first.abs_diff(last).min(ALTERNATIVES_MAX as u64);
+            if first <= last {
+                (first..=first + span).map(number).collect()
+            } else {
+                (first - span..=first).rev().map(number).collect()
+            }
+        }
+        Choices::Texts(texts) => texts.into_iter().map(str::to_owned).collect(),
+    }
+}
+
+/// What braces offer.
+pub enum Choices<'a> {
+    /// The numbers between two, with so many digits at least.
+    Numbers {
+        /// The number that comes first.
+        first: u64,
+        /// The number that comes last, which may be the smaller one.
+        last: u64,
+        /// The least digits.
+        width: usize,
+    },
+    /// One of several texts, which may have braces of their own.
+    Texts(Vec<&'a str>),
+}
+
+/// What braces offer, by what stands in them.
+pub fn choices(inside: &str) -> Choices<'_> {
     if let Some((first, last, width)) = range(inside) {
-        let number = |number: u64| format!("{number:0width$}");
-        // One more than may be is enough to be refused.
-        let span = first.abs_diff(last).min(ALTERNATIVES_MAX as u64);
-        return if first <= last {
-            (first..=first + span).map(number).collect()
-        } else {
-            (first - span..=first).rev().map(number).collect()
-        };
+        return Choices::Numbers { first, last, width };
     }
     let mut depth = 0usize;
     let split = inside.split(|letter| {
@@ -78,7 +107,7 @@ fn texts(inside: &str) -> Vec<String> {
         }
         letter == ',' && depth == 0
     });
-    split.map(str::to_owned).collect()
+    Choices::Texts(split.collect())
 }
 
 /// `1..9`, `01..12`: the bounds, and how many digits the numbers have at least.

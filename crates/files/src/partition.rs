@@ -1,6 +1,5 @@
 //! Rows that go to several files, one for each value of an expression: `INSERT … PARTITION BY`.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -8,12 +7,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, UInt32Array};
 use parking_lot::Mutex;
-use squall_planner::{ColumnDescription, TableMetadata};
+use squall_planner::{ColumnDescription, TableMetadata, named_like};
 use squall_storage::{InsertWriter, Insertion, PartWork, ScanRequest, Table, TableScan};
 use squall_types::{Block, Column, Error, ErrorCode, Result, Schema, checkpoint};
 
 use crate::table::DeclaredColumns;
-use crate::write::Nothing;
+use crate::write::{Nothing, TargetRows};
 
 /// What a path has in the place of a partition's name.
 pub const PARTITION_ID: &str = "{_partition_id}";
@@ -35,39 +34,28 @@ pub trait Partitions: Send + Sync {
 
 /// Files that take the rows of a partition each.
 pub struct PartitionedTarget {
-    columns: Vec<ColumnDescription>,
-    schema: Arc<Schema>,
+    rows: TargetRows,
     partitions: Arc<dyn Partitions>,
 }
 
 impl Debug for PartitionedTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PartitionedTarget").field("columns", &self.columns).finish_non_exhaustive()
+        f.debug_struct("PartitionedTarget").field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 
 impl PartitionedTarget {
     /// Files for rows of these columns.
     pub fn new(declared: DeclaredColumns, partitions: Arc<dyn Partitions>) -> Self {
-        Self { schema: Arc::new(declared.read()), columns: declared.columns, partitions }
+        Self { rows: TargetRows::new(declared), partitions }
     }
 }
 
 impl TableMetadata for PartitionedTarget {
-    fn database(&self) -> &str {
-        "_table_function"
-    }
-    fn name(&self) -> &str {
-        "file"
-    }
-    fn engine(&self) -> &str {
-        "File"
-    }
+    named_like!(rows);
+
     fn columns(&self) -> &[ColumnDescription] {
-        &self.columns
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
+        self.rows.columns()
     }
 }
 
@@ -77,7 +65,7 @@ impl Table for PartitionedTarget {
     }
 
     fn insert(&self) -> Result<Arc<dyn Insertion>> {
-        let (schema, partitions) = (self.schema.clone(), self.partitions.clone());
+        let (schema, partitions) = (self.rows.schema.clone(), self.partitions.clone());
         Ok(Arc::new(PartitionedInsertion(Arc::new(Shared { schema, partitions, open: Mutex::default() }))))
     }
 }

@@ -31,16 +31,6 @@ pub struct FileTableOptions {
     pub declared: Option<DeclaredColumns>,
     /// The compression; that of each file's ending where it is empty or `auto`.
     pub compression: String,
-    /// Whether files without a byte are passed over, rather than read as what their format says of that.
-    pub skips_empty: bool,
-}
-
-impl FileTableOptions {
-    /// Those of the files that are read.
-    fn read(&self, mut files: Vec<Found>) -> Vec<Found> {
-        files.retain(|file| !self.skips_empty || file.size != Some(0));
-        files
-    }
 }
 
 /// Columns that whoever reads says.
@@ -280,7 +270,6 @@ impl FileTable {
         holder: Holder,
         options: FormatOptions,
     ) -> Result<Self> {
-        let files = table.read(files);
         let format = if is_auto(&table.format) { format_of(&holder, &files, table)? } else { &table.format };
         let (declared, opened) = match &table.declared {
             Some(declared) => (declared.clone(), vec![None; files.len()]),
@@ -303,7 +292,7 @@ impl FileTable {
         reach: &Reach,
         options: FormatOptions,
     ) -> Result<Self> {
-        let files = table.read(reach.files(&table.path)?);
+        let files = reach.files(&table.path)?;
         let holder = Holder::Disk;
         let format = if is_auto(&table.format) { format_of(&holder, &files, table)? } else { &table.format };
         let opened = vec![None; files.len()];

@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 use squall_formats::{FormatOptions, OutputFormat, Statistics, is_appendable, output_format};
-use squall_planner::{ColumnDescription, TableMetadata};
+use squall_planner::{ColumnDescription, TableMetadata, named_like};
 use squall_runtime::ThreadPool;
 use squall_runtime::file_io::CountedFile;
 use squall_storage::{Claim, InsertWriter, Insertion, Morsel, PartWork, ScanRequest, Table, TableScan};
@@ -32,12 +32,42 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// A file that takes rows.
 #[derive(Debug)]
 pub struct TargetFile {
-    columns: Vec<ColumnDescription>,
-    schema: Arc<Schema>,
+    rows: TargetRows,
     target: Target,
     format: String,
     compression: Compression,
     options: FormatOptions,
+}
+
+/// The rows that a table takes of which nothing is read.
+#[derive(Debug)]
+pub(crate) struct TargetRows {
+    columns: Vec<ColumnDescription>,
+    pub schema: Arc<Schema>,
+}
+
+impl TargetRows {
+    pub fn new(declared: DeclaredColumns) -> Self {
+        Self { schema: Arc::new(declared.read()), columns: declared.columns }
+    }
+}
+
+impl TableMetadata for TargetRows {
+    fn database(&self) -> &str {
+        "_table_function"
+    }
+    fn name(&self) -> &str {
+        "file"
+    }
+    fn engine(&self) -> &str {
+        "File"
+    }
+    fn columns(&self) -> &[ColumnDescription] {
+        &self.columns
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
 }
 
 /// Where the bytes go.
@@ -92,7 +122,7 @@ impl TargetFile {
             return Err(Error::new(ErrorCode::CANNOT_APPEND_TO_FILE, message));
         }
         let target = Target::Disk { path, appends };
-        Ok(Self { schema: Arc::new(declared.read()), columns: declared.columns, target, format, compression, options })
+        Ok(Self { rows: TargetRows::new(declared), target, format, compression, options })
     }
 
     /// A file that somebody else takes; its path tells its format and compression where `table` does not say them.
@@ -108,25 +138,15 @@ impl TargetFile {
     ) -> Result<Self> {
         let (format, compression) = (format_of_target(table)?, Compression::named(&table.compression, &table.path)?);
         let target = Target::Elsewhere { location, holder };
-        Ok(Self { schema: Arc::new(declared.read()), columns: declared.columns, target, format, compression, options })
+        Ok(Self { rows: TargetRows::new(declared), target, format, compression, options })
     }
 }
 
 impl TableMetadata for TargetFile {
-    fn database(&self) -> &str {
-        "_table_function"
-    }
-    fn name(&self) -> &str {
-        "file"
-    }
-    fn engine(&self) -> &str {
-        "File"
-    }
+    named_like!(rows);
+
     fn columns(&self) -> &[ColumnDescription] {
-        &self.columns
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
+        self.rows.columns()
     }
 }
 
@@ -151,7 +171,7 @@ impl Table for TargetFile {
     }
 
     fn insert(&self) -> Result<Arc<dyn Insertion>> {
-        let mut format = output_format(&self.format, &self.schema, &self.options)?;
+        let mut format = output_format(&self.format, &self.rows.schema, &self.options)?;
         let mut bytes = Vec::new();
         if !self.target.appends() {
             format.begin(&mut bytes);
@@ -159,7 +179,7 @@ impl Table for TargetFile {
         Ok(Arc::new(FileInsertion(Arc::new(Shared {
             target: self.target.clone(),
             compression: self.compression,
-            schema: self.schema.clone(),
+            schema: self.rows.schema.clone(),
             laid: Mutex::new(Laid { format, bytes, chunks: 0 }),
             written: Mutex::default(),
         }))))

@@ -50,6 +50,7 @@ use crate::text::tab_separated::{
 };
 use crate::text::template::{TemplateOutput, TemplateReader};
 use crate::text::values::{ValuesOutput, ValuesReader};
+use crate::whole_input::{WholeFormat, WholeInput};
 
 /// A format, whatever name it was called by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -336,6 +337,10 @@ fn rows<R: RowReader + 'static>(
     Ok(Box::new(RowInput::new(reader, schema, options)?))
 }
 
+fn whole<F: WholeFormat + 'static>(format: F, options: &FormatOptions) -> Result<Box<dyn InputFormat>> {
+    Ok(Box::new(WholeInput::new(format, options)))
+}
+
 /// The input format of a name, for a table with these columns.
 ///
 /// # Errors
@@ -372,7 +377,7 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
             rows(JsonReader::new(Frame::Rows, shape, is_strings, header, options), schema, options)
         }
         Format::Native => Ok(Box::new(NativeInput::new(schema, options))),
-        Format::JsonColumns(around) => Ok(Box::new(JsonColumnsInput::new(around, schema, options))),
+        Format::JsonColumns(around) => whole(JsonColumnsInput::new(around, schema, options), options),
         Format::RowBinary { header, has_defaults } => rows(RowBinaryReader::new(header, has_defaults), schema, options),
         Format::Custom { header, ignores_spaces } => {
             rows(TemplateReader::custom(header, ignores_spaces, options)?, schema, options)
@@ -397,12 +402,12 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         Format::MsgPack => rows(MsgPackReader, schema, options),
         Format::Bson => rows(BsonReader, schema, options),
         Format::Npy => rows(NpyReader::default(), schema, options),
-        Format::Parquet => Ok(Box::new(ParquetInput::new(schema, options))),
+        Format::Parquet => whole(ParquetInput::new(schema, options), options),
         Format::Arrow(container) => Ok(Box::new(ArrowInput::new(container, schema, options))),
         #[cfg(feature = "avro")]
-        Format::Avro => Ok(Box::new(AvroInput::new(schema, options))),
+        Format::Avro => whole(AvroInput::new(schema, options), options),
         #[cfg(feature = "orc")]
-        Format::Orc => Ok(Box::new(OrcInput::new(schema, options))),
+        Format::Orc => whole(OrcInput::new(schema, options), options),
         #[cfg(feature = "protobuf")]
         Format::Protobuf(framing) => rows(ProtobufReader::new(framing, schema, options)?, schema, options),
         Format::Tskv => rows(TskvReader::new(options), schema, options),

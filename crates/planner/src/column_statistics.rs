@@ -14,7 +14,7 @@ pub struct ColumnStatistics {
 }
 
 impl ColumnStatistics {
-    /// Which part of the rows has a value: of one that is not common, as many as any other such of so many different values.
+    /// The share of the rows that have a value. Values that are not common share the rest evenly: there are `values` different ones in all.
     pub fn share_of(&self, value: &Value, values: f64) -> f64 {
         if let Some((_, share)) = self.common.iter().find(|(known, _)| known.compare(value).is_eq()) {
             return *share;

@@ -1,6 +1,6 @@
 //! Addresses as the function `remote` takes them: `host:port`, several shards with commas or braces, replicas of one shard with `|`.
 
-use squall_files::alternatives;
+use squall_files::glob::alternatives;
 use squall_types::{Error, ErrorCode, Result};
 
 /// A server.

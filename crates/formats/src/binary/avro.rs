@@ -23,14 +23,12 @@ use parking_lot::Mutex;
 use squall_types::{Block, DataType, EnumValues, Error, ErrorCode, Result, Schema};
 
 use crate::arrow::{known, known_field, to_arrow};
-use crate::input::{InputBlock, InputFormat, TableInput};
+use crate::input::{InputBlock, TableInput};
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
 use crate::parquet::{block_of, type_of, without_panic};
-use crate::whole_input::WholeInput;
+use crate::whole_input::{WholeFormat, read_whole};
 
-/// What a file is called in errors.
-const WHAT: &str = "An Avro file";
 /// Rows that are read at once.
 const BATCH_ROWS: usize = 8192;
 
@@ -46,41 +44,27 @@ fn reader(bytes: Vec<u8>) -> Result<Reader<Cursor<Vec<u8>>>> {
 /// The input format. A file is held until it is whole; then it is read batch by batch.
 pub(crate) struct AvroInput {
     table: TableInput,
-    file: WholeInput,
-    reader: Option<Reader<Cursor<Vec<u8>>>>,
 }
 
 impl AvroInput {
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        Self { table: TableInput::new(schema, options), file: WholeInput::new(WHAT, options), reader: None }
+        Self { table: TableInput::new(schema, options) }
     }
 }
 
-impl InputFormat for AvroInput {
-    fn feed(&mut self, chunk: &[u8], _: &mut Vec<InputBlock>) -> Result<()> {
-        self.file.feed(chunk)
+impl WholeFormat for AvroInput {
+    const WHAT: &'static str = "An Avro file";
+    type Opened = Reader<Cursor<Vec<u8>>>;
+
+    fn open(&self, bytes: Vec<u8>) -> Result<Self::Opened> {
+        reader(bytes)
     }
 
-    fn finish(&mut self, _: &mut Vec<InputBlock>) -> Result<()> {
-        if let Some(file) = self.file.take() {
-            self.reader = Some(reader(file)?);
-        }
-        Ok(())
-    }
-
-    fn next_block(&mut self) -> Result<Option<InputBlock>> {
-        let Some(reader) = &mut self.reader else { return Ok(None) };
+    fn next_block(&self, reader: &mut Self::Opened) -> Result<Option<InputBlock>> {
         match without_panic(|| reader.next().transpose().map_err(incorrect))? {
             Some(batch) => block_of(&self.table, &known(&batch)?).map(Some),
-            None => {
-                self.reader = None;
-                Ok(None)
-            }
+            None => Ok(None),
         }
-    }
-
-    fn reads_at_end(&self) -> bool {
-        self.reader.is_some()
     }
 }
 
@@ -89,7 +73,7 @@ impl InputFormat for AvroInput {
 /// # Errors
 /// What is wrong with its head.
 pub(crate) fn infer(input: &mut dyn std::io::Read, options: &FormatOptions) -> Result<Schema> {
-    let bytes = WholeInput::read(WHAT, input, options)?;
+    let bytes = read_whole::<AvroInput>(input, options)?;
     let schema = reader(bytes)?.schema();
     let field = |field: &Arc<Field>| {
         let data_type = type_of(&known_field(field))?;

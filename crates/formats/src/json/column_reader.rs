@@ -6,11 +6,11 @@ use std::sync::Arc;
 use squall_types::text::{TextOptions, ValueReader, json_value_length, read_json_string};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, checkpoint};
 
-use crate::input::{InputBlock, InputFormat, Omitted, TableInput};
+use crate::input::{InputBlock, Omitted, TableInput};
 use crate::json::columns::Around;
 use crate::options::FormatOptions;
 use crate::schema::{Guess, GuessOptions, Nullability, finished, guesses_of_array};
-use crate::whole_input::WholeInput;
+use crate::whole_input::{WholeFormat, read_whole};
 
 fn bad(message: impl Into<String>) -> Error {
     Error::new(ErrorCode::INCORRECT_DATA, message)
@@ -114,19 +114,12 @@ enum Name {
     Number(usize),
 }
 
-/// What the input is called in errors.
-const WHAT: &str = "A document";
-
 /// The input format.
 pub(crate) struct JsonColumnsInput {
     table: TableInput,
     around: Around,
     text: TextOptions,
-    bytes: WholeInput,
     skips_unknown: bool,
-    /// Where the next document begins.
-    at: usize,
-    is_whole: bool,
 }
 
 impl JsonColumnsInput {
@@ -135,10 +128,7 @@ impl JsonColumnsInput {
             table: TableInput::new(schema, options),
             around,
             text: options.text(),
-            bytes: WholeInput::new(WHAT, options),
             skips_unknown: options.settings.input_format_skip_unknown_fields,
-            at: 0,
-            is_whole: false,
         }
     }
 
@@ -201,24 +191,24 @@ impl JsonColumnsInput {
     }
 }
 
-impl InputFormat for JsonColumnsInput {
-    fn feed(&mut self, chunk: &[u8], _: &mut Vec<InputBlock>) -> Result<()> {
-        self.bytes.feed(chunk)
+/// Documents, and where the next one begins.
+pub(crate) struct Documents {
+    text: Vec<u8>,
+    at: usize,
+}
+
+impl WholeFormat for JsonColumnsInput {
+    const WHAT: &'static str = "A document";
+    type Opened = Documents;
+
+    fn open(&self, bytes: Vec<u8>) -> Result<Documents> {
+        Ok(Documents { text: bytes, at: 0 })
     }
 
-    fn finish(&mut self, _: &mut Vec<InputBlock>) -> Result<()> {
-        self.is_whole = true;
-        Ok(())
-    }
-
-    fn reads_at_end(&self) -> bool {
-        self.is_whole
-    }
-
-    fn next_block(&mut self) -> Result<Option<InputBlock>> {
-        let mut document = Document { text: self.bytes.bytes(), at: self.at };
+    fn next_block(&self, documents: &mut Documents) -> Result<Option<InputBlock>> {
+        let mut document = Document { text: &documents.text, at: documents.at };
         let block = if document.has_more() { Some(self.read(&mut document)?) } else { None };
-        self.at = document.at;
+        documents.at = document.at;
         Ok(block)
     }
 }
@@ -228,7 +218,7 @@ impl InputFormat for JsonColumnsInput {
 /// # Errors
 /// What is wrong with it; `TYPE_MISMATCH` where no type holds a column's values.
 pub(crate) fn infer(around: Around, input: &mut dyn std::io::Read, options: &FormatOptions) -> Result<Schema> {
-    let bytes = WholeInput::read(WHAT, input, options)?;
+    let bytes = read_whole::<JsonColumnsInput>(input, options)?;
     let mut document = Document { text: &bytes, at: 0 };
     if !document.has_more() {
         return Err(Error::new(ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE, "The data are empty"));

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ListArray, StructArray};
-use bytes::Bytes;
 use squall_types::calendar::TimeZone;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Settings, TupleElement};
 
@@ -11,27 +10,22 @@ use super::column_reader::{ColumnReader, Reading};
 use super::corrupted;
 use super::tail::OrcFile;
 use super::types::{Kind, OrcType};
-use crate::input::{InputBlock, InputFormat, TableInput};
+use crate::input::{InputBlock, TableInput};
 use crate::options::FormatOptions;
 use crate::schema::finished;
-use crate::whole_input::WholeInput;
+use crate::whole_input::{WholeFormat, read_whole};
 
 /// Rows that are read at once.
 const BATCH_ROWS: usize = 8192;
-
-/// What a file is called in errors.
-const WHAT: &str = "An ORC file";
 
 /// The input format.
 pub(crate) struct OrcInput {
     table: TableInput,
     settings: Arc<Settings>,
-    file: WholeInput,
-    opened: Option<Opened>,
 }
 
 /// A file that is whole, and how far it was read.
-struct Opened {
+pub(crate) struct Opened {
     file: OrcFile,
     reading: Reading,
     columns: Vec<Source>,
@@ -57,17 +51,17 @@ enum Target {
 
 impl OrcInput {
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        Self {
-            table: TableInput::new(schema, options),
-            settings: options.settings.clone(),
-            file: WholeInput::new(WHAT, options),
-            opened: None,
-        }
+        Self { table: TableInput::new(schema, options), settings: options.settings.clone() }
     }
+}
 
-    fn open(&self, file: Bytes) -> Result<Opened> {
+impl WholeFormat for OrcInput {
+    const WHAT: &'static str = "An ORC file";
+    type Opened = Opened;
+
+    fn open(&self, bytes: Vec<u8>) -> Result<Opened> {
         let settings = &self.settings;
-        let file = OrcFile::open(file)?;
+        let file = OrcFile::open(bytes.into())?;
         let reading = Reading {
             reader_zone: TimeZone::named(&settings.input_format_orc_reader_time_zone_name)?,
             null_as_default: settings.input_format_null_as_default,
@@ -75,6 +69,10 @@ impl OrcInput {
         };
         let columns = sources(&file.root, &self.table.schema, &reading, settings)?;
         Ok(Opened { file, reading, columns, next_stripe: 0, readers: Vec::new(), rows_left: 0 })
+    }
+
+    fn next_block(&self, opened: &mut Opened) -> Result<Option<InputBlock>> {
+        opened.next_block(&self.table)
     }
 }
 
@@ -199,38 +197,12 @@ fn parts(column: &Column, names: &[(Arc<str>, Arc<str>)]) -> Result<Vec<(Arc<str
     parts.collect()
 }
 
-impl InputFormat for OrcInput {
-    fn feed(&mut self, chunk: &[u8], _: &mut Vec<InputBlock>) -> Result<()> {
-        self.file.feed(chunk)
-    }
-
-    fn finish(&mut self, _: &mut Vec<InputBlock>) -> Result<()> {
-        Ok(())
-    }
-
-    fn reads_at_end(&self) -> bool {
-        true
-    }
-
-    fn next_block(&mut self) -> Result<Option<InputBlock>> {
-        if let Some(file) = self.file.take() {
-            self.opened = Some(self.open(file.into())?);
-        }
-        let Some(opened) = &mut self.opened else { return Ok(None) };
-        let block = opened.next_block(&self.table)?;
-        if block.is_none() {
-            self.opened = None;
-        }
-        Ok(block)
-    }
-}
-
 /// The columns of a file.
 ///
 /// # Errors
 /// What is wrong with its end; `UNKNOWN_TYPE` for a column of a type that has no counterpart, unless such columns are left out.
 pub(crate) fn infer(input: &mut dyn std::io::Read, options: &FormatOptions) -> Result<Schema> {
-    let file = WholeInput::read(WHAT, input, options)?;
+    let file = read_whole::<OrcInput>(input, options)?;
     let settings = &options.settings;
     let file = OrcFile::open(file.into())?;
     if !matches!(file.root.kind, Kind::Struct(_)) {

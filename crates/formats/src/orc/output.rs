@@ -165,6 +165,7 @@ mod tests {
     use super::*;
     use crate::input::InputFormat;
     use crate::orc::OrcInput;
+    use crate::whole_input::WholeInput;
 
     #[test]
     fn stripes_stand_one_after_the_other() {
@@ -183,7 +184,7 @@ mod tests {
             output.end_stripe(&mut out).unwrap();
         }
         output.end(&Statistics::default(), &mut out).unwrap();
-        let mut input = OrcInput::new(&schema, &options);
+        let mut input = WholeInput::new(OrcInput::new(&schema, &options), &options);
         input.feed(&out, &mut Vec::new()).unwrap();
         for part in 0..3 {
             let block = input.next_block().unwrap().unwrap().block;

@@ -9,14 +9,14 @@ use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use squall_types::{Block, DataType, Result, Schema};
 
-use super::input::{Contents, WHAT, block_of, type_of, without_panic};
+use super::input::{Contents, ParquetInput, block_of, type_of, without_panic};
 use super::pages::RowGroup;
 use super::ranges::Ranges;
 use super::{arrow_error, corrupted, footer, parquet_error};
 use crate::input::{InputBlock, TableInput};
 use crate::options::FormatOptions;
 use crate::schema::{Nullability, finished};
-use crate::whole_input::WholeInput;
+use crate::whole_input::read_whole;
 
 /// Bytes at the end of a file that are read at first: mostly all that says what is in it.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -163,7 +163,7 @@ impl ParquetRowGroup {
 
 /// The columns of a file that comes as a stream, which is read whole.
 pub(crate) fn infer(input: &mut dyn Read, options: &FormatOptions) -> Result<Schema> {
-    let file = WholeInput::read(WHAT, input, options)?;
+    let file = read_whole::<ParquetInput>(input, options)?;
     footer::check(&file)?;
     let ranges = Ranges::whole(file.into());
     schema_of(&without_panic(|| Contents::read(&ranges))?, options)

@@ -26,22 +26,17 @@ use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Tu
 use super::pages::RowGroup;
 use super::ranges::Ranges;
 use super::{arrow_error, corrupted, footer, map, parquet_error};
-use crate::input::{InputBlock, InputFormat, TableInput};
+use crate::input::{InputBlock, TableInput};
 use crate::options::FormatOptions;
-use crate::whole_input::WholeInput;
-
-/// What a file is called in errors.
-pub(super) const WHAT: &str = "A Parquet file";
+use crate::whole_input::WholeFormat;
 
 /// The input format.
 pub(crate) struct ParquetInput {
     table: TableInput,
-    file: WholeInput,
-    opened: Option<Opened>,
 }
 
 /// A file that is whole, and how far it was read.
-struct Opened {
+pub(crate) struct Opened {
     file: Ranges,
     contents: Contents,
     next_row_group: usize,
@@ -94,7 +89,7 @@ impl Contents {
 
 impl ParquetInput {
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        Self { table: TableInput::new(schema, options), file: WholeInput::new(WHAT, options), opened: None }
+        Self { table: TableInput::new(schema, options) }
     }
 }
 
@@ -143,31 +138,22 @@ pub(crate) fn block_of(table: &TableInput, batch: &arrow_array::RecordBatch) -> 
     table.match_block(&block)
 }
 
-impl InputFormat for ParquetInput {
-    fn feed(&mut self, chunk: &[u8], _: &mut Vec<InputBlock>) -> Result<()> {
-        self.file.feed(chunk)
+impl WholeFormat for ParquetInput {
+    const WHAT: &'static str = "A Parquet file";
+    type Opened = Opened;
+
+    fn open(&self, bytes: Vec<u8>) -> Result<Opened> {
+        without_panic(|| Opened::new(bytes.into()))
     }
 
-    fn finish(&mut self, _: &mut Vec<InputBlock>) -> Result<()> {
-        Ok(())
-    }
-
-    fn reads_at_end(&self) -> bool {
-        true
-    }
-
-    fn next_block(&mut self) -> Result<Option<InputBlock>> {
-        if let Some(file) = self.file.take() {
-            self.opened = Some(without_panic(|| Opened::new(file.into()))?);
-        }
-        while let Some(opened) = &mut self.opened {
+    fn next_block(&self, opened: &mut Opened) -> Result<Option<InputBlock>> {
+        loop {
             match without_panic(|| opened.next_batch())? {
                 Some(batch) if batch.num_rows() == 0 => {}
                 Some(batch) => return block_of(&self.table, &batch).map(Some),
-                None => self.opened = None,
+                None => return Ok(None),
             }
         }
-        Ok(None)
     }
 }
 

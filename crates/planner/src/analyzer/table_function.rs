@@ -264,8 +264,8 @@ impl Scope<'_> {
         }
     }
 
-    /// The function whose rows one such as `s3Cluster('name', …)` has the servers of a cluster read: this server reads them all. `None` for other
-    /// functions.
+    /// `s3(…)` for `s3Cluster('name', …)`, and the same for its kin. ClickHouse spreads the files over the servers of the cluster; this server
+    /// reads them all. `None` for other functions.
     ///
     /// # Errors
     /// `CLUSTER_DOESNT_EXIST`, `ACCESS_DENIED`, `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`.

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::{Method, StatusCode, Uri};
-use squall_files::{Elsewhere, FileElsewhere, Upload, Wanted, alternatives};
+use squall_files::glob::alternatives;
+use squall_files::{Elsewhere, FileElsewhere, Upload, Wanted};
 use squall_types::{Error, ErrorCode, Result};
 
 use self::exchange::{Answer, Ask};

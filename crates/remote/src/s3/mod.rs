@@ -14,7 +14,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::{Method, StatusCode};
 use rusty_s3::actions::{ListObjectsV2, ListObjectsV2Response};
-use squall_files::{Elsewhere, FileElsewhere, Upload, Wanted, alternatives};
+use squall_files::glob::{alternatives, is_plain};
+use squall_files::{Elsewhere, FileElsewhere, Upload, Wanted};
 use squall_types::{Error, ErrorCode, Result, checkpoint, reserve};
 use tokio::task::JoinSet;
 
@@ -131,7 +132,7 @@ impl S3Files {
         if key.is_empty() {
             return Ok(Vec::new());
         }
-        if pattern::is_plain(key) {
+        if is_plain(key) {
             return self.look(vec![key.clone()]);
         }
         if pattern::is_enumeration(key) {
@@ -240,7 +241,7 @@ impl S3Files {
     /// `DATABASE_ACCESS_DENIED` for a pattern, `BAD_ARGUMENTS` where there is none.
     pub fn target_key(&self) -> Result<&str> {
         let (key, bucket) = (&self.0.location.key, &self.0.location.bucket);
-        if !pattern::is_plain(key) {
+        if !is_plain(key) {
             let message =
                 format!("Non partitioned table with path '{key}' that contains globs, the table is in readonly mode");
             return Err(Error::new(ErrorCode::DATABASE_ACCESS_DENIED, message));
@@ -284,7 +285,7 @@ impl S3Files {
     /// `S3_ERROR`; `DATABASE_ACCESS_DENIED` for a pattern.
     pub fn remove(&self) -> Result<()> {
         let key = &self.0.location.key;
-        if !pattern::is_plain(key) {
+        if !is_plain(key) {
             let message =
                 format!("S3 key '{key}' contains globs, so the table is in readonly mode and cannot be truncated");
             return Err(Error::new(ErrorCode::DATABASE_ACCESS_DENIED, message));

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use regex::{Regex, RegexBuilder};
+use squall_files::glob::{Choices, choices, closing};
 use squall_types::{Error, ErrorCode, Result};
 
 /// The most numbers of a range.
@@ -12,11 +13,6 @@ const NUMBERS_MAX: u64 = 100_000;
 const DEPTH_MAX: usize = 16;
 /// Bytes of a compiled expression.
 const REGEX_BYTES_MAX: usize = 16 << 20;
-
-/// Whether a key means itself alone.
-pub(super) fn is_plain(key: &str) -> bool {
-    !key.contains(['*', '?', '{'])
-}
 
 /// Whether the keys that a pattern may mean are known without a look at the bucket: it only has braces with texts.
 pub(super) fn is_enumeration(pattern: &str) -> bool {
@@ -92,61 +88,29 @@ fn translate(pattern: &str, expression: &mut String, depth: usize) -> Option<()>
     Some(())
 }
 
-/// Where the brace ends that is open at the beginning.
-fn closing(text: &str) -> Option<usize> {
-    let mut depth = 1_usize;
-    text.char_indices().find_map(|(at, letter)| {
-        match letter {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            _ => {}
-        }
-        (depth == 0).then_some(at)
-    })
-}
-
 /// Appends what stands in braces.
 fn choice(inside: &str, expression: &mut String, depth: usize) -> Option<()> {
     expression.push_str("(?:");
-    if let Some((first, last, width)) = range(inside) {
-        let (low, high) = (first.min(last), first.max(last));
-        if high - low >= NUMBERS_MAX {
-            return None;
-        }
-        for number in low..=high {
-            let separator = if number == low { "" } else { "|" };
-            let _ = write!(expression, "{separator}{number:0width$}");
-        }
-    } else {
-        let (mut open, mut from) = (0_usize, 0);
-        for (at, letter) in inside.char_indices() {
-            match letter {
-                '{' => open += 1,
-                '}' => open = open.saturating_sub(1),
-                ',' if open == 0 => {
-                    translate(inside.get(from..at)?, expression, depth + 1)?;
-                    expression.push('|');
-                    from = at + 1;
-                }
-                _ => {}
+    match choices(inside) {
+        Choices::Numbers { first, last, width } => {
+            let (low, high) = (first.min(last), first.max(last));
+            if high - low >= NUMBERS_MAX {
+                return None;
+            }
+            for number in low..=high {
+                let separator = if number == low { "" } else { "|" };
+                let _ = write!(expression, "{separator}{number:0width$}");
             }
         }
-        translate(inside.get(from..)?, expression, depth + 1)?;
+        Choices::Texts(texts) => {
+            for (at, text) in texts.into_iter().enumerate() {
+                expression.push_str(if at == 0 { "" } else { "|" });
+                translate(text, expression, depth + 1)?;
+            }
+        }
     }
     expression.push(')');
     Some(())
-}
-
-/// `1..9`, `01..12`: the bounds, and how many digits the numbers have at least.
-fn range(inside: &str) -> Option<(u64, u64, usize)> {
-    let (first, last) = inside.split_once("..")?;
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(first) || !is_number(last) {
-        return None;
-    }
-    let is_padded = [first, last].iter().any(|text| text.starts_with('0') && text.len() > 1);
-    let width = if is_padded { first.len().max(last.len()) } else { 0 };
-    Some((first.parse().ok()?, last.parse().ok()?, width))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which definitions a table can have: its engine's arguments, keys and settings.
 
-use squall_planner::{MATERIALIZED_VIEW, TABLE_FUNCTION, TableDefinition, VIEW};
+use squall_planner::{MATERIALIZED_VIEW, TABLE_FUNCTION, TableDefinition, VIEW, is_s3_engine};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::file_table::StoredFile;
@@ -33,9 +33,8 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
     }
     match &*engine {
-        "Memory" | "Null" | "Join" | "Dictionary" | "TinyLog" | "Log" | "StripeLog" | "Set" | "Merge" | "Buffer"
-        | "GenerateRandom" | "File" | "SQLite" | "Executable" | "S3" | "GCS" | "OSS" | "COSN" => {
-            match &*engine {
+        keyless if is_keyless(keyless) => {
+            match keyless {
                 "Join" => drop(JoinDefinition::new(&definition)?),
                 "Dictionary"
                     if definition.engine_arguments.len() != 1 || definition.dictionary_statement().is_some() =>
@@ -60,7 +59,8 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
                         "SQLite database requires 2 arguments: database path, table name",
                     ));
                 }
-                "File" | "S3" | "GCS" | "OSS" | "COSN" => StoredFile::check(&definition)?,
+                "File" => StoredFile::check(&definition)?,
+                engine if is_s3_engine(engine) => StoredFile::check(&definition)?,
                 "Merge" if definition.engine_arguments.len() == 2 => {}
                 "Merge" => {
                     return Err(Error::new(
@@ -97,6 +97,27 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
         engine if has_disk && merge_tree::is_merge_tree(engine) => merge_tree::check_definition(definition),
         _ => Err(unknown_engine(&engine)),
     }
+}
+
+/// Whether an engine's tables have neither keys nor parts.
+fn is_keyless(engine: &str) -> bool {
+    let others = [
+        "Memory",
+        "Null",
+        "Join",
+        "Dictionary",
+        "TinyLog",
+        "Log",
+        "StripeLog",
+        "Set",
+        "Merge",
+        "Buffer",
+        "GenerateRandom",
+        "File",
+        "SQLite",
+        "Executable",
+    ];
+    others.contains(&engine) || is_s3_engine(engine)
 }
 
 fn refuse_arguments(definition: &TableDefinition) -> Result<()> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use squall_functions::FunctionContext;
 use squall_planner::{
-    ColumnDescription, MATERIALIZED_VIEW, MaterializedView, TABLE_FUNCTION, TableMetadata, VIEW, parse_dictionary,
-    parse_table_function, parse_view,
+    ColumnDescription, MATERIALIZED_VIEW, MaterializedView, TABLE_FUNCTION, TableMetadata, VIEW, is_s3_engine,
+    parse_dictionary, parse_table_function, parse_view,
 };
 use squall_sql::ast;
 use squall_types::{Error, ErrorCode, Result};
@@ -215,7 +215,8 @@ impl Engine {
             // Tables of a session have no disk.
             "Memory" | "TinyLog" | "Log" | "StripeLog" | "Set" => Ok(Self::Memory(stored, MemoryRows::new())),
             "Null" => Ok(Self::Null(stored)),
-            "File" | "S3" | "GCS" | "OSS" | "COSN" => Ok(Self::File(stored)),
+            "File" => Ok(Self::File(stored)),
+            engine if is_s3_engine(engine) => Ok(Self::File(stored)),
             other => Err(unknown_engine(other)),
         }
     }

@@ -686,9 +686,6 @@ settings! {
     input_format_allow_errors_ratio: f64 as Float = "0", "The share of rows with errors that text input may skip.";
     input_format_parallel_parsing: bool as Bool = "1", "Whether input is cut between rows into pieces that several threads read at once. Rows keep their order.";
     engine_file_truncate_on_insert: bool as Bool = "0", "Whether an INSERT into the table function file() replaces a file that is there, rather than goes on with it.";
-    engine_file_skip_empty_files: bool as Bool = "0", "Whether files without a byte are passed over when the table function file() and the engine File read.";
-    engine_url_skip_empty_files: bool as Bool = "0", "Whether the table function url() passes over what has no byte.";
-    s3_skip_empty_files: bool as Bool = "1", "Whether objects of S3 without a byte are passed over.";
     s3_truncate_on_insert: bool as Bool = "0", "Whether an INSERT into an object of S3 replaces one that is there.";
     s3_create_new_file_on_insert: bool as Bool = "0", "Whether an INSERT into an object of S3 that is there makes another one, with a number in its key.";
     s3_ignore_file_doesnt_exist: bool as Bool = "0", "Whether keys of S3 that are not there are left out.";

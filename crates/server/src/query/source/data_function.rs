@@ -28,7 +28,7 @@ pub(in crate::query) fn file(
     arguments: &[Value],
     planner: &PlannerContext<'_>,
 ) -> Result<Arc<dyn TableMetadata>> {
-    files(session, file_arguments(arguments, planner)?)
+    files(session, &file_arguments(arguments, planner)?)
 }
 
 pub(super) fn file_arguments(arguments: &[Value], planner: &PlannerContext<'_>) -> Result<FileTableOptions> {
@@ -116,7 +116,6 @@ pub(super) fn url_arguments(
     let places = [&mut table.path, &mut table.format, &mut structure, &mut table.compression];
     places.into_iter().zip(texts).for_each(|(place, text)| *place = text);
     table.declared = declared(&structure, planner)?;
-    table.skips_empty = session.settings.engine_url_skip_empty_files;
     Ok((table, http))
 }
 
@@ -180,7 +179,7 @@ fn null_target(
 /// # Errors
 /// As [`file`].
 fn file_of_path(session: &Session, path: &str) -> Result<Arc<dyn TableMetadata>> {
-    files(session, FileTableOptions { path: path.to_owned(), ..FileTableOptions::default() })
+    files(session, &FileTableOptions { path: path.to_owned(), ..FileTableOptions::default() })
 }
 
 /// The table of a name that no table has: standard input, or the file of that name.
@@ -204,9 +203,8 @@ fn may_be_file(name: &str) -> bool {
     squall_formats::format_of_file(name).is_some() || std::path::Path::new(name).exists()
 }
 
-fn files(session: &Session, mut table: FileTableOptions) -> Result<Arc<dyn TableMetadata>> {
-    table.skips_empty = session.settings.engine_file_skip_empty_files;
-    handle(FileTable::of_files(&table, &session.server.file_reach()?, options(session)?)?)
+fn files(session: &Session, table: &FileTableOptions) -> Result<Arc<dyn TableMetadata>> {
+    handle(FileTable::of_files(table, &session.server.file_reach()?, options(session)?)?)
 }
 
 /// `sqlite(path, table)`. Waits for the disk.

@@ -34,8 +34,8 @@ fn place(server: &Server, table: &StoredFile) -> Result<(FileTableOptions, Reach
     let options = FileTableOptions {
         path,
         format: table.format().to_owned(),
+        declared: None,
         compression: table.compression().unwrap_or_default().to_owned(),
-        ..FileTableOptions::default()
     };
     Ok((options, reach))
 }
@@ -55,8 +55,7 @@ pub(in crate::query) fn opened(
     let session = catalog.session();
     let Ok(handle) = TableHandle::of(table) else { return Ok(None) };
     let Some(file) = stored(&*handle.0).filter(|file| file.s3_call().is_none()) else { return Ok(None) };
-    let (mut options, reach) = place(&session.server, file)?;
-    options.skips_empty = session.settings.engine_file_skip_empty_files;
+    let (options, reach) = place(&session.server, file)?;
     let formats = FormatOptions::new(session.settings.clone(), &session.server.zone)?;
     let rows = FileTable::with_columns(&options, (**file.stored()).clone(), &reach, formats);
     Ok(Some(put_in_place(catalog, handle, file, rows)?))
@@ -90,10 +89,9 @@ fn put_in_place(
     catalog: &QueryCatalog<'_>,
     handle: &TableHandle,
     file: &StoredFile,
-    rows: Result<FileTable>,
-) -> Result<Arc<dyn TableMetadata>> {
     // A table without a file can be described, and learns of one when it is read.
-    let mut rows = rows;
+    mut rows: Result<FileTable>,
+) -> Result<Arc<dyn TableMetadata>> {
     if let Some(defaults) = defaults(catalog, file)? {
         rows = rows.map(|rows| rows.with_defaults(defaults));
     }

@@ -218,7 +218,6 @@ impl Call {
             format: self.format,
             declared,
             compression: self.compression,
-            skips_empty: settings.s3_skip_empty_files,
         };
         Ok((table, S3Files::new(location, options)?))
     }

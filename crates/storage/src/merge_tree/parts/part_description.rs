@@ -298,7 +298,7 @@ impl<'a> Decoder<'a> {
         let count = if has_projections { self.count()? } else { 0 };
         let projections = (0..count).map(|_| self.projection()).collect::<Option<Vec<_>>>()?;
         let described = if version >= VERSION_WITH_STATISTICS { columns } else { 0 };
-        let statistics = (0..described).map(|_| self.text_bytes().map(Box::from)).collect::<Option<Vec<_>>>()?;
+        let statistics = (0..described).map(|_| self.counted_bytes().map(Box::from)).collect::<Option<Vec<_>>>()?;
         let primary_index = PrimaryIndex { keys };
         let description =
             PartDescription { granularity, row_groups, footer, primary_index, indices, ttl, projections, statistics };
@@ -320,15 +320,15 @@ impl<'a> Decoder<'a> {
 
     fn projection(&mut self) -> Option<ProjectionDescription> {
         let (name, identity, at) = (self.text()?, self.text()?, self.range()?);
-        Some(ProjectionDescription { name, identity, at, description: self.text_bytes()?.to_vec() })
+        Some(ProjectionDescription { name, identity, at, description: self.counted_bytes()?.to_vec() })
     }
 
     fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.text_bytes()?.to_vec()).ok()
+        String::from_utf8(self.counted_bytes()?.to_vec()).ok()
     }
 
     /// Bytes behind their number.
-    fn text_bytes(&mut self) -> Option<&'a [u8]> {
+    fn counted_bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.count()?;
         self.bytes(length)
     }
