@@ -2,10 +2,12 @@
 
 import gzip
 import hashlib
+import io
 import time
 
 import clickhouse_driver
 import pyarrow.ipc
+import pyarrow.parquet
 import pytest
 from server import wait_until
 
@@ -57,6 +59,60 @@ def test_streams_of_batches_hold_the_rows_of_one_thread(server, table):
         ]
         assert tables[0].num_rows >= 150_000
         assert all(table.equals(tables[0]) for table in tables)
+
+
+def test_columns_of_parquet_by_several_workers(server, table):
+    sql = f"SELECT *, (n, [s]) AS nested, toLowCardinality(s) AS low FROM {table} ORDER BY n FORMAT Parquet"
+    files = [pyarrow.parquet.ParquetFile(io.BytesIO(server.http(sql, max_threads=threads).body)) for threads in (1, 2, 8)]
+    one = files[0].read()
+    assert one.num_rows == ROWS and one.column("n").to_pylist() == list(range(ROWS))
+    assert all(file.read().equals(one) for file in files)
+    for limit, value, rows in (("", 100_000, 100_000), ("", 70_001, 70_001), ("_bytes", 8 << 20, None)):
+        settings = {f"output_format_parquet_row_group_size{limit}": value}
+        for threads in 1, 8:
+            file = pyarrow.parquet.ParquetFile(io.BytesIO(server.http(sql, max_threads=threads, **settings).body))
+            groups = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            assert sum(groups) == ROWS and file.read().equals(one)
+            if rows:
+                assert groups[:-1] == [rows] * (ROWS // rows - (ROWS % rows == 0)) and groups[-1] <= rows, groups
+            else:
+                assert 3 < len(groups) < 12 and groups[0] > 10_000, groups
+
+
+def test_packets_of_the_native_protocol(server, table):
+    sql = f"SELECT n, s, f, a FROM {table} ORDER BY n"
+    expected = None
+    for compression in False, "lz4", "zstd":
+        for threads in 1, 2, 8:
+            client = clickhouse_driver.Client("127.0.0.1", port=server.native_port, compression=compression)
+            settings = {"max_threads": threads, "extremes": 1}
+            rows = client.execute(sql, settings=settings)
+            expected = expected or rows
+            assert [row[0] for row in rows[:ROWS]] == list(range(ROWS))
+            assert rows == expected
+            totals = client.execute(f"SELECT n, count() FROM {table} GROUP BY n WITH TOTALS ORDER BY n", settings={"max_threads": threads})
+            assert totals[ROWS] == (0, ROWS)
+            info = client.last_query.profile_info
+            assert (info.rows, info.blocks > 3) == (ROWS, True)
+            with pytest.raises(clickhouse_driver.errors.ServerException, match="FUNCTION_THROW_IF|Value passed to 'throwIf'"):
+                client.execute(f"SELECT n, s, throwIf(n = {ROWS - 5}) FROM {table}", settings={"max_threads": threads, "max_block_size": 1000})
+            # Given up in the middle, after which the connection takes the next query.
+            taken = client.execute_iter(sql, settings={"max_threads": threads, "max_block_size": 1000})
+            assert next(taken) == rows[0]
+            client.cancel()
+            assert client.execute("SELECT 1") == [(1,)]
+            client.disconnect()
+
+
+def test_a_native_client_that_stops_reading_holds_little(server, table):
+    client = clickhouse_driver.Client("127.0.0.1", port=server.native_port, compression="lz4")
+    rows = client.execute_iter(f"SELECT s, repeat(s, 100) FROM {table}", query_id="native_stalled", settings={"max_threads": 4})
+    next(rows)
+    time.sleep(0.5)
+    memory = int(server.value("SELECT memory_usage FROM system.processes WHERE query_id = 'native_stalled'"))
+    assert memory < 300 << 20, memory
+    client.disconnect()
+    server.until_gone("native_stalled")
 
 
 def test_rows_of_many_blocks_come_in_order(server, table):

@@ -18,6 +18,7 @@ use squall_types::{DataType, Error, Result, Schema};
 
 use crate::aggregate::bounds::Bounds;
 use crate::aggregate::few_groups::FewGroups;
+use crate::aggregate::frequent_keys::{FrequentKeys, FrequentKeysFilter, FrequentKeysSink};
 use crate::aggregate::input::projected;
 use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning};
@@ -109,6 +110,13 @@ pub(crate) struct Builder {
     common_rows: HashMap<usize, CommonSubplan>,
     /// The steps of the plan, where the query is analyzed.
     steps: Option<StepNumbers>,
+}
+
+/// What a sort right above an aggregation wants of its groups.
+struct Wanted<'a> {
+    order: &'a Arc<Order>,
+    /// Whether the query's LIMIT chooses from them.
+    is_counted: bool,
 }
 
 /// A plan whose rows are computed once.
@@ -374,7 +382,7 @@ impl Builder {
                     limit: None,
                 };
                 let chains = self.lower(input, false)?;
-                vec![self.aggregate(&distinct, chains, true, |_| None)?]
+                vec![self.aggregate(&distinct, chains, true, None)?]
             }
             Plan::Union { inputs, .. } => {
                 let (mut chains, mut totals) = (Vec::new(), None);
@@ -692,8 +700,7 @@ impl Builder {
         let needed = columns_of(aggregate.keys.iter().chain(arguments), aggregate.input.schema().len());
         let chains = self.lower_for(&aggregate.input, needed, false)?;
         self.totals = None;
-        let counted_by = is_counted.then(|| self.context.clone());
-        let top = |grouping: &Grouping| TopGroups::new(order?, grouping, counted_by);
+        let top = order.map(|order| Wanted { order, is_counted });
         Ok(vec![self.aggregate(aggregate, chains, false, top)?])
     }
 
@@ -703,7 +710,7 @@ impl Builder {
         aggregate: &Aggregate,
         chains: Vec<Chain>,
         is_distinct: bool,
-        top: impl FnOnce(&Grouping) -> Option<TopGroups>,
+        wanted: Option<Wanted<'_>>,
     ) -> Result<Chain> {
         let key_types: Vec<DataType> = aggregate.keys.iter().map(|key| key.data_type().clone()).collect();
         let bounds = match &aggregate.keys[..] {
@@ -728,9 +735,7 @@ impl Builder {
             Merge::default()
         };
         let merge = Arc::new(Mutex::new(merge));
-        // One group, or one for each of few numbers, are not cut.
-        let is_cut = !matches!(grouping.kind, KeyKind::Single | KeyKind::Direct8 | KeyKind::Direct16 { .. });
-        let works = is_cut.then(|| Works::new(self.context.clone()));
+        let works = (!grouping.kind.is_small()).then(|| Works::new(self.context.clone()));
         // First, as workers look for morsels in the order of pipelines: what does not fit is written before more rows come.
         let mut collected = works.as_ref().map(|works| self.works(works, "WriteGroups")).unwrap_or_default();
         let spilling = works.map(|works| Arc::new(Spilling::new(self.context.clone(), works, is_distinct)));
@@ -738,13 +743,54 @@ impl Builder {
         let counts_all = self.context.settings.max_rows_to_group_by > 0;
         let few = FewGroups::new(aggregate.limit.filter(|_| !counts_all), &grouping);
         let sink = AggregateSink::new(grouping.clone(), self.context.clone(), merge.clone(), spilling, few);
+        let chains = match &wanted {
+            Some(wanted) => self.frequent_keys(aggregate, &grouping, wanted, chains),
+            None => chains,
+        };
         collected.extend(self.end(chains, Arc::new(sink)));
         let partitioning = Chain::new(self.units(Partitioning(merge.clone())), "PartitionGroups", collected);
         let partitioned = self.end(vec![partitioning], Arc::new(Nothing));
         let context = self.context.clone();
-        let top = top(&grouping);
+        let top = wanted
+            .and_then(|wanted| TopGroups::new(wanted.order, &grouping, wanted.is_counted.then(|| context.clone())));
         let merging = Merging { merge, grouping, schema: aggregate.schema.clone(), context, top };
         Ok(Chain::new(self.units(merging), "MergeGroups", partitioned))
+    }
+
+    /// Has rows counted by their keys before those that `chains` give are grouped, where only the keys with the most rows are wanted.
+    fn frequent_keys(
+        &mut self,
+        aggregate: &Aggregate,
+        grouping: &Arc<Grouping>,
+        wanted: &Wanted<'_>,
+        mut chains: Vec<Chain>,
+    ) -> Vec<Chain> {
+        let settings = &self.context.settings;
+        let wants_all = settings.max_rows_to_group_by > 0 || wanted.is_counted && settings.exact_rows_before_limit;
+        let ([chain], true, false) = (&mut chains[..], settings.optimize_order_by_count_limit, wants_all) else {
+            return chains;
+        };
+        let is_repeatable = chain.is_table
+            && chain.finds_for.is_empty()
+            && chain.after_finds.is_none()
+            && chain.operators.iter().all(|operator| operator.is_repeatable());
+        let keys = chain.source.rows_total().filter(|_| is_repeatable);
+        let keys = keys.and_then(|rows| FrequentKeys::new(aggregate, grouping, wanted.order, rows));
+        let Some((keys, source)) = keys.and_then(|keys| Some((keys, chain.source.again()?))) else { return chains };
+        let mut counting = Chain::of(source, chain.source_name.clone(), chain.depends_on.clone());
+        counting.operators.clone_from(&chain.operators);
+        let columns = aggregate.input.schema().len();
+        if let Some(last) = counting.operators.last_mut()
+            && let Some(of_keys) = last.narrowed(&columns_of(&aggregate.keys, columns))
+        {
+            *last = of_keys;
+        }
+        let arguments = aggregate.aggregates.iter().flat_map(|call| &call.arguments);
+        let needed = columns_of(aggregate.keys.iter().chain(arguments), columns);
+        chain.operators.push(Arc::new(FrequentKeysFilter::new(keys.clone(), needed)));
+        let counted = self.end(vec![counting], Arc::new(FrequentKeysSink(keys)));
+        chains.iter_mut().for_each(|chain| chain.depends_on.extend(&counted));
+        chains
     }
 
     fn window(&mut self, window: &Window) -> Result<Chain> {

@@ -134,7 +134,7 @@ fn work_for_an_insert_ends_with_it() {
     let waiting: Vec<_> = (0..3).map(|_| stream.spawn::<()>(endless())).collect();
     context.cancel();
     let code = |outcome: squall_types::Result<()>| outcome.unwrap_err().code;
-    for work in waiting {
+    for mut work in waiting {
         assert_eq!(code(block_on(work.done())), ErrorCode::QUERY_WAS_CANCELLED);
     }
     assert_eq!(code(block_on(stream.spawn(endless()).done())), ErrorCode::QUERY_WAS_CANCELLED);

@@ -33,6 +33,6 @@ pub use format::{
 };
 pub use input::{InputBlock, InputFormat, Omitted, TableInput};
 pub use options::{Evaluate, FormatOptions};
-pub use output::{OutputFormat, Statistics};
+pub use output::{OutputFormat, Pending, Statistics, Workers};
 pub use parquet::{ParquetFile, ParquetRowGroup, ReadAt};
 pub use schema_folder::SchemaFolder;

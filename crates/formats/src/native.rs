@@ -72,31 +72,50 @@ pub fn write_block(block: &Block, revision: u64, out: &mut Vec<u8>) -> Result<()
 /// # Errors
 /// As [`write_block`].
 pub(crate) fn write_block_as(block: &Block, form: Form, out: &mut Vec<u8>) -> Result<()> {
-    let revision = form.revision;
+    write_block_head(block, out);
+    (0..block.columns().len()).try_for_each(|at| write_column(block, at, form, out))
+}
+
+/// Appends what stands before a block's columns.
+pub fn write_block_head(block: &Block, out: &mut Vec<u8>) {
     out.reserve(block.value_bytes() + 64 * block.columns().len() + 16);
     put_varint(out, block.columns().len() as u64);
     put_varint(out, block.rows() as u64);
-    for ((name, data_type), column) in block.schema().fields.iter().zip(block.columns()) {
-        put_string(out, &**name);
-        match data_type {
-            DataType::DateTime(Some(_)) if revision < REVISION_WITH_TIME_ZONE_IN_TYPE => put_string(out, "DateTime"),
-            other => put_string(out, other.to_string()),
+}
+
+/// Appends the column at a position of a block: after [the head](write_block_head), all of them in their order make what [`write_block`]
+/// writes.
+///
+/// # Errors
+/// As [`write_block`].
+pub fn write_block_column(block: &Block, at: usize, revision: u64, out: &mut Vec<u8>) -> Result<()> {
+    write_column(block, at, Form { revision, json_as_text: false }, out)
+}
+
+fn write_column(block: &Block, at: usize, form: Form, out: &mut Vec<u8>) -> Result<()> {
+    let revision = form.revision;
+    let (Some((name, data_type)), Some(column)) = (block.schema().fields.get(at), block.columns().get(at)) else {
+        return Err(Error::logical("a block has no column at this position"));
+    };
+    put_string(out, &**name);
+    match data_type {
+        DataType::DateTime(Some(_)) if revision < REVISION_WITH_TIME_ZONE_IN_TYPE => put_string(out, "DateTime"),
+        other => put_string(out, other.to_string()),
+    }
+    let sparse = to_send(column.sparse(), data_type, revision)?;
+    if revision >= REVISION_WITH_CUSTOM_SERIALIZATION {
+        out.push(sparse.is_some().into());
+    }
+    if let Some(sparse) = sparse {
+        out.push(KIND_SPARSE);
+        if block.rows() > 0 {
+            put_positions(&sparse, out);
+            write_values(data_type, &**sparse.values(), form, out)?;
         }
-        let sparse = to_send(column.sparse(), data_type, revision)?;
-        if revision >= REVISION_WITH_CUSTOM_SERIALIZATION {
-            out.push(sparse.is_some().into());
-        }
-        if let Some(sparse) = sparse {
-            out.push(KIND_SPARSE);
-            if block.rows() > 0 {
-                put_positions(&sparse, out);
-                write_values(data_type, &**sparse.values(), form, out)?;
-            }
-        } else if block.rows() > 0 {
-            let array = column.to_array()?;
-            write_prefix(data_type, &*array, form, out)?;
-            write_values(data_type, &*array, form, out)?;
-        }
+    } else if block.rows() > 0 {
+        let array = column.to_array()?;
+        write_prefix(data_type, &*array, form, out)?;
+        write_values(data_type, &*array, form, out)?;
     }
     Ok(())
 }

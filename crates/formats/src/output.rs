@@ -1,5 +1,7 @@
 //! The face of output formats: blocks in, bytes out.
 
+use std::future::{Future, ready};
+use std::pin::Pin;
 use std::time::Duration;
 
 use squall_types::{Block, Result};
@@ -15,6 +17,16 @@ pub struct Statistics {
     pub bytes_read: u64,
     /// The rows there would be without `LIMIT`, at least; `None` for a query without it.
     pub rows_before_limit: Option<u64>,
+}
+
+/// Something that is waited for.
+pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
+/// Threads that may help with a result.
+pub trait Workers: Send + Sync {
+    /// Has one of them do some work, which gives way about every millisecond. What is returned waits for its end, and fails where the query ends
+    /// before it.
+    fn spawn(&self, work: Pin<Box<dyn Future<Output = ()> + Send>>) -> Pending<'static>;
 }
 
 /// Writes a result. The calls come in the order of the methods; all append to `out`, which the caller may send and clear in between.
@@ -35,6 +47,12 @@ pub trait OutputFormat: Send {
     /// more.
     fn fork(&self) -> Option<Box<dyn OutputFormat>> {
         None
+    }
+
+    /// Between blocks and, where it `is_end`, before the end: writes rows that [`OutputFormat::block`] has kept, with the help of workers. For formats
+    /// without forks; others keep none.
+    fn write_kept<'a>(&'a mut self, _is_end: bool, _workers: &'a dyn Workers, _out: &'a mut Vec<u8>) -> Pending<'a> {
+        Box::pin(ready(Ok(())))
     }
 
     /// Takes a block of so many rows, at least one, as a fork wrote it: in place of [`OutputFormat::block`].

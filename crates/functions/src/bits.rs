@@ -1,6 +1,7 @@
 //! Conditions, which are bytes, as bits.
 
 use arrow_buffer::{BooleanBuffer, Buffer};
+use squall_types::vectorized;
 
 /// The lowest bit of each byte of a word.
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -13,12 +14,13 @@ const GATHER: u64 = 0x0102_0408_1020_4080;
 pub fn bits_of(values: &[u8]) -> BooleanBuffer {
     let (words, rest) = values.as_chunks::<8>();
     let mut bits = Vec::with_capacity(words.len() + 1);
-    bits.extend(words.iter().map(|word| {
+    let of_word = |word: &[u8; 8]| {
         let word = u64::from_le_bytes(*word);
         // The highest bit of each byte that is not 0.
         let holds = (((word & REST) + REST) | word) & !REST;
         ((holds >> 7).wrapping_mul(GATHER) >> 56) as u8
-    }));
+    };
+    vectorized(|| bits.extend(words.iter().map(of_word)));
     if !rest.is_empty() {
         bits.push(rest.iter().enumerate().fold(0, |bits, (at, value)| bits | u8::from(*value != 0) << at));
     }

@@ -16,7 +16,7 @@ pub const HEADER_BYTES: usize = 9;
 /// The largest frame, compressed or plain, that is accepted; ClickHouse's own limit.
 pub const FRAME_BYTES_MAX: usize = 1 << 30;
 /// Plain bytes put into one frame; ClickHouse's buffer is as large.
-const FRAME_BYTES: usize = 1 << 20;
+pub const FRAME_BYTES: usize = 1 << 20;
 
 /// How frames are compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -386,6 +386,11 @@ pub trait TableScan: Send + Sync {
         0
     }
 
+    /// The same rows once more, from the first on; `None` where that is not possible, or costs much as they are not in memory.
+    fn again(&self) -> Option<Arc<dyn TableScan>> {
+        None
+    }
+
     /// Claims the next morsel of about `rows` rows, in the order of rows. A morsel without rows is work that must be done before rows
     /// can be handed out. Lock-free where the table allows. `Pending` where the next rows are being fetched from disk: nothing is
     /// claimed, and `waker` is woken once it is worth asking again.

@@ -41,6 +41,7 @@ pub mod type_family;
 pub mod type_name;
 pub mod value;
 pub mod variant_type;
+pub mod vectorized;
 mod wrappers;
 
 pub use aggregate_type::AggregateType;
@@ -71,3 +72,4 @@ pub use string_dictionary::StringDictionary;
 pub use subtype::largest_subtype;
 pub use supertype::{common_type, least_supertype};
 pub use value::{Value, uuid_rank};
+pub use vectorized::vectorized;

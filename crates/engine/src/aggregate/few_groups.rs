@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use squall_types::Result;
 
 use super::groups::Groups;
-use super::key_table::{KeyKind, KeyTable};
+use super::key_table::KeyTable;
 use super::sink::Grouping;
 
 /// More groups than these are not worth agreeing on.
@@ -23,8 +23,7 @@ pub(crate) struct FewGroups {
 impl FewGroups {
     /// For an aggregation of which no more than `limit` groups are wanted; `None` where all are as soon made.
     pub(crate) fn new(limit: Option<u64>, grouping: &Grouping) -> Option<Arc<Self>> {
-        let is_small = matches!(grouping.kind, KeyKind::Single | KeyKind::Direct8 | KeyKind::Direct16 { .. });
-        let count = limit.filter(|limit| (1..=GROUPS_MAX).contains(limit) && !is_small)? as usize;
+        let count = limit.filter(|limit| (1..=GROUPS_MAX).contains(limit) && !grouping.kind.is_small())? as usize;
         Some(Arc::new(Self { count, chosen: OnceLock::new() }))
     }
 
@@ -66,6 +65,7 @@ mod tests {
 
     use super::*;
     use crate::aggregate::bounds::Bounds;
+    use crate::aggregate::key_table::KeyKind;
 
     fn grouping() -> Grouping {
         let key_types = vec![DataType::UInt64];

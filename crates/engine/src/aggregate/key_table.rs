@@ -128,6 +128,16 @@ pub(crate) enum KeyKind {
 }
 
 impl KeyKind {
+    /// Whether keys are integers of up to 16 bytes.
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self, Self::Packed4 | Self::Packed8 | Self::Packed12 | Self::Packed16)
+    }
+
+    /// Whether there is one group, or one for each of few numbers.
+    pub(crate) fn is_small(&self) -> bool {
+        matches!(self, Self::Single | Self::Direct8 | Self::Direct16 { .. })
+    }
+
     /// Chooses. `bounds` are those of a single key's values, as far as they are known.
     pub(crate) fn of(types: &[DataType], bounds: Bounds) -> Self {
         match types {

@@ -10,6 +10,7 @@
 //! - [`merge`]: what happens when all rows have come.
 //! - [`top_groups`]: what happens where only the first of them are wanted.
 //! - [`few_groups`]: what happens where any few of them do.
+//! - [`frequent_keys`]: what happens where those with the most rows do; [`key_hashes`]: the hashes that their rows are counted by.
 //! - [`groups`]: keys and states together; [`expected_groups`]: how many there will be.
 //! - [`partitions`]: rows and groups that are put aside, where groups are many; [`input_rows`]: the rows; [`row_places`]: how they get there.
 //! - [`large`]: states that several workers merge together.
@@ -24,10 +25,12 @@ pub(crate) mod direct_table;
 mod expected_groups;
 pub(crate) mod few_groups;
 pub(crate) mod fixed_table;
+pub(crate) mod frequent_keys;
 mod groups;
 pub(crate) mod input;
 mod input_rows;
 mod key_codes;
+mod key_hashes;
 mod key_reader;
 pub(crate) mod key_table;
 mod large;

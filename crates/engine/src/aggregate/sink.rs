@@ -121,8 +121,7 @@ impl Sink for AggregateSink {
         let grouping = &self.grouping;
         let is_plain = |expression: &Expression| matches!(expression, Expression::Column { .. });
         let arguments = grouping.calls.iter().flat_map(|call| &call.arguments);
-        let is_direct = matches!(grouping.kind, KeyKind::Single | KeyKind::Direct8 | KeyKind::Direct16 { .. });
-        if is_direct && grouping.keys.iter().chain(arguments).all(is_plain) {
+        if grouping.kind.is_small() && grouping.keys.iter().chain(arguments).all(is_plain) {
             return None;
         }
         let rows = usize::try_from(self.context.settings.max_block_size).ok().filter(|rows| *rows > 0);

@@ -1,6 +1,7 @@
 //! Lets rows through for which a condition holds.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use arrow_array::BooleanArray;
 use squall_functions::Selection;
@@ -14,7 +15,7 @@ use super::conjunction::Conjunction;
 
 /// Filters by a condition. Columns that nothing after it reads are not copied but replaced by a constant.
 pub struct Filter {
-    conditions: Conjunction,
+    conditions: Arc<Conjunction>,
     /// By position: whether a later step reads the column.
     is_needed: Vec<bool>,
     piece_rows: PieceRows,
@@ -24,7 +25,7 @@ impl Filter {
     /// A filter whose output columns at `is_needed` matter. `may_reorder`: whether conditions may be tested in another order than
     /// they stand in.
     pub fn new(predicate: Expression, is_needed: Vec<bool>, may_reorder: bool) -> Self {
-        let conditions = Conjunction::of(predicate, may_reorder);
+        let conditions = Arc::new(Conjunction::of(predicate, may_reorder));
         Self { conditions, is_needed, piece_rows: PieceRows::default() }
     }
 }
@@ -77,6 +78,15 @@ impl Operator for Filter {
             },
             |_, output| output.map_or(Ok(ControlFlow::Continue(())), &mut *emit),
         )
+    }
+
+    fn narrowed(&self, is_needed: &[bool]) -> Option<Arc<dyn Operator>> {
+        let (conditions, is_needed) = (self.conditions.clone(), is_needed.to_vec());
+        Some(Arc::new(Self { conditions, is_needed, piece_rows: PieceRows::default() }))
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.conditions.is_deterministic()
     }
 
     fn name(&self) -> &'static str {

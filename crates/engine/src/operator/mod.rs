@@ -11,6 +11,7 @@ mod project;
 mod rows_before_limit;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use squall_types::{Block, Result};
 
@@ -64,6 +65,16 @@ pub trait Operator: Send + Sync {
 
     /// Whether the result depends on the order in which blocks come: the pipeline then has one worker at a time.
     fn needs_order(&self) -> bool {
+        false
+    }
+
+    /// The same step where of what comes out, only columns at `is_needed` are read; `None` where that is as much work.
+    fn narrowed(&self, _is_needed: &[bool]) -> Option<Arc<dyn Operator>> {
+        None
+    }
+
+    /// Whether a block gives the same rows each time it comes, and nothing else sees that it came.
+    fn is_repeatable(&self) -> bool {
         false
     }
 

@@ -59,6 +59,10 @@ impl Operator for Project {
         )
     }
 
+    fn is_repeatable(&self) -> bool {
+        self.expressions.iter().all(Expression::is_deterministic)
+    }
+
     fn name(&self) -> &'static str {
         "ExpressionTransform"
     }

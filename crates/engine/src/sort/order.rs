@@ -46,6 +46,12 @@ impl Order {
         }
     }
 
+    /// The same where the largest values come first, which are none of floats.
+    pub(crate) fn first_descending_column(&self) -> Option<usize> {
+        self.keys.first().filter(|key| key.descending)?;
+        self.first_column()
+    }
+
     /// Which rows the first key, whose values these are, leaves within the bound; `None` where it does not tell.
     pub(super) fn rows_within(&self, column: &Column) -> Option<Vec<u32>> {
         let bound = self.bound().as_ref().map(Key::beginning)?;

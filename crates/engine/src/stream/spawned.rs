@@ -19,7 +19,8 @@ pub(crate) trait Ending: Send + Sync {
 
 /// Work that a worker does for a query.
 pub struct Spawned<T> {
-    is_done: oneshot::Receiver<T>,
+    /// `None` once the work was given up: the query ends.
+    is_done: Option<oneshot::Receiver<T>>,
     query: Arc<dyn Ending>,
     /// Counts what is held for a client until the work is taken.
     _waiting: Option<Waiting>,
@@ -34,7 +35,7 @@ impl<T: Send + 'static> Spawned<T> {
             let _ = done.send(work.await);
             Ok(())
         }));
-        Self { is_done, query, _waiting: None }
+        Self { is_done: Some(is_done), query, _waiting: None }
     }
 
     /// The same while these bytes count as waiting for a client.
@@ -42,18 +43,19 @@ impl<T: Send + 'static> Spawned<T> {
         Self { _waiting: Some(waiting), ..self }
     }
 
-    /// Waits for what the work gives.
+    /// Waits for what the work gives, which is given once. Before that it may be dropped and called again.
     ///
     /// # Errors
     /// The query's, where it ends before the work.
-    pub async fn done(self) -> Result<T> {
-        let mut is_done = Some(self.is_done);
+    pub async fn done(&mut self) -> Result<T> {
         poll_fn(|task| {
-            match is_done.as_mut().map(|is_done| Pin::new(is_done).poll(task)) {
-                Some(Poll::Ready(Ok(result))) => return Poll::Ready(Ok(result)),
-                // Given up: the query ends.
-                Some(Poll::Ready(Err(_))) => is_done = None,
-                Some(Poll::Pending) | None => {}
+            if let Some(is_done) = &mut self.is_done
+                && let Poll::Ready(done) = Pin::new(is_done).poll(task)
+            {
+                self.is_done = None;
+                if let Ok(done) = done {
+                    return Poll::Ready(Ok(done));
+                }
             }
             self.query.poll_end(task).map(|result| Err(ended(Some(result))))
         })

@@ -4,6 +4,7 @@
 mod file;
 mod footer;
 mod input;
+mod layout;
 mod output;
 mod pages;
 mod ranges;

@@ -1,262 +1,91 @@
-//! The output: each type with the physical and logical type that ClickHouse gives it.
+//! The output: row groups, whose columns several workers write at once where there are some.
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, Time64NanosecondType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type,
-};
-use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, ListArray, RecordBatch, RecordBatchOptions,
-    StructArray,
-};
-use arrow_schema::{DataType as ArrowType, Field, Fields, Schema as ArrowSchema, TimeUnit};
+use arrow_schema::{Field, Schema as ArrowSchema};
+use parking_lot::Mutex;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::basic::{
-    Compression, LogicalType, Repetition, TimeUnit as ParquetTimeUnit, Type as PhysicalType, ZstdLevel,
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
 };
+use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
-use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
-use squall_types::{Block, DataType, EnumValues, Error, ErrorCode, Result, Schema};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{SchemaDescriptor, Type};
+use squall_runtime::{Pieces, block_on};
+use squall_types::{Block, Column, Error, Result, Schema};
 
-use super::{big_endian, map, parquet_error};
-
+use super::layout::{Layout, to_parquet};
+use super::parquet_error;
 use crate::options::FormatOptions;
-use crate::output::{OutputFormat, Statistics};
+use crate::output::{OutputFormat, Pending, Statistics, Workers};
 
-fn unsupported(data_type: &DataType) -> Error {
-    let message = format!("Type {data_type} is not supported for conversion into Parquet data format");
-    Error::new(ErrorCode::UNKNOWN_TYPE, message)
+/// Bytes of values that are kept until they are written: some milliseconds of work on each of several columns.
+const KEPT_BYTES: usize = 8 << 20;
+
+/// A column of the result, and what it is in the row group at hand.
+struct ColumnEncoder {
+    position: usize,
+    field: Field,
+    /// One for each column of the file that the column consists of.
+    writers: Vec<ArrowColumnWriter>,
+    /// What it has become, once the row group has ended.
+    chunks: Vec<ArrowColumnChunk>,
 }
 
-/// How a type of ours is written.
-struct Layout {
-    parquet: TypePtr,
-    arrow: Field,
-}
+impl ColumnEncoder {
+    fn write(&mut self, column: &Column) -> Result<()> {
+        let array = to_parquet(column.data_type(), &column.to_array()?, &self.field)?;
+        let leaves = compute_leaves(&self.field, &array).map_err(|error| parquet_error(&error))?;
+        for (writer, leaf) in self.writers.iter_mut().zip(&leaves) {
+            writer.write(leaf).map_err(|error| parquet_error(&error))?;
+        }
+        Ok(())
+    }
 
-fn group(name: &str, repetition: Repetition, logical: Option<LogicalType>, fields: Vec<TypePtr>) -> Result<TypePtr> {
-    let builder =
-        Type::group_type_builder(name).with_repetition(repetition).with_logical_type(logical).with_fields(fields);
-    Ok(Arc::new(builder.build().map_err(|error| parquet_error(&error))?))
-}
-
-impl Layout {
-    fn new(name: &str, data_type: &DataType, is_nullable: bool) -> Result<Self> {
-        let repetition = if is_nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-        let integer = |bit_width: i8, is_signed: bool| Some(LogicalType::integer(bit_width, is_signed));
-        let timestamp = |unit: ParquetTimeUnit| Some(LogicalType::timestamp(true, unit));
-        let utc = |unit: TimeUnit| ArrowType::Timestamp(unit, Some("UTC".into()));
-        let (physical, length, logical, arrow) = match data_type {
-            DataType::Nullable(inner) => return Self::new(name, inner, true),
-            DataType::LowCardinality(inner) => return Self::new(name, inner, is_nullable),
-            DataType::SimpleAggregateFunction(simple) => return Self::new(name, simple.values(), is_nullable),
-            DataType::Named(named) => return Self::new(name, named.values(), is_nullable),
-            DataType::Bool => (PhysicalType::BOOLEAN, 0, None, ArrowType::Boolean),
-            DataType::UInt8 => (PhysicalType::INT32, 0, integer(8, false), ArrowType::UInt8),
-            DataType::UInt16 => (PhysicalType::INT32, 0, integer(16, false), ArrowType::UInt16),
-            DataType::UInt32 | DataType::IPv4 => (PhysicalType::INT32, 0, integer(32, false), ArrowType::UInt32),
-            DataType::UInt64 => (PhysicalType::INT64, 0, integer(64, false), ArrowType::UInt64),
-            DataType::Int8 => (PhysicalType::INT32, 0, integer(8, true), ArrowType::Int8),
-            DataType::Int16 => (PhysicalType::INT32, 0, integer(16, true), ArrowType::Int16),
-            DataType::Int32 => (PhysicalType::INT32, 0, None, ArrowType::Int32),
-            DataType::Int64 => (PhysicalType::INT64, 0, None, ArrowType::Int64),
-            DataType::BFloat16 | DataType::Float32 => (PhysicalType::FLOAT, 0, None, ArrowType::Float32),
-            DataType::Float64 => (PhysicalType::DOUBLE, 0, None, ArrowType::Float64),
-            // Values of several types are written as their texts.
-            DataType::String
-            | DataType::Variant(_)
-            | DataType::Dynamic(_)
-            | DataType::Json(_)
-            | DataType::AggregateFunction(_) => {
-                (PhysicalType::BYTE_ARRAY, 0, Some(LogicalType::String), ArrowType::Binary)
+    /// Writes the column of some blocks, and ends the row group then if it `is_last`.
+    async fn write_all(mut self, blocks: &[Block], is_last: bool) -> Result<Self> {
+        let mut pieces = Pieces::begin();
+        for block in blocks {
+            let column = block.columns().get(self.position);
+            self.write(column.ok_or_else(|| Error::logical("a block has too few columns"))?)?;
+            pieces.pause().await;
+        }
+        if is_last {
+            for writer in std::mem::take(&mut self.writers) {
+                self.chunks.push(writer.close().map_err(|error| parquet_error(&error))?);
+                pieces.pause().await;
             }
-            DataType::Enum8(_) | DataType::Enum16(_) => {
-                (PhysicalType::BYTE_ARRAY, 0, Some(LogicalType::Enum), ArrowType::Binary)
-            }
-            DataType::FixedString(width) => {
-                let width = i32::try_from(*width).unwrap_or(i32::MAX);
-                (PhysicalType::FIXED_LEN_BYTE_ARRAY, width, None, ArrowType::FixedSizeBinary(width))
-            }
-            DataType::UUID => {
-                (PhysicalType::FIXED_LEN_BYTE_ARRAY, 16, Some(LogicalType::Uuid), ArrowType::FixedSizeBinary(16))
-            }
-            DataType::IPv6 => (PhysicalType::FIXED_LEN_BYTE_ARRAY, 16, None, ArrowType::FixedSizeBinary(16)),
-            DataType::UInt128 | DataType::Int128 => {
-                (PhysicalType::FIXED_LEN_BYTE_ARRAY, 16, None, ArrowType::FixedSizeBinary(16))
-            }
-            DataType::UInt256 | DataType::Int256 => {
-                (PhysicalType::FIXED_LEN_BYTE_ARRAY, 32, None, ArrowType::FixedSizeBinary(32))
-            }
-            DataType::Decimal(precision, scale) => {
-                let logical = Some(LogicalType::decimal((*scale).into(), (*precision).into()));
-                match data_type.arrow_type() {
-                    ArrowType::Int32 => (PhysicalType::INT32, 0, logical, ArrowType::Int32),
-                    ArrowType::Int64 => (PhysicalType::INT64, 0, logical, ArrowType::Int64),
-                    ArrowType::FixedSizeBinary(width) => {
-                        (PhysicalType::FIXED_LEN_BYTE_ARRAY, width, logical, ArrowType::FixedSizeBinary(width))
-                    }
-                    _ => return Err(unsupported(data_type)),
-                }
-            }
-            DataType::Time => (PhysicalType::INT32, 0, None, ArrowType::Int32),
-            DataType::Time64(_) => {
-                let logical = Some(LogicalType::time(false, ParquetTimeUnit::NANOS));
-                (PhysicalType::INT64, 0, logical, ArrowType::Time64(TimeUnit::Nanosecond))
-            }
-            DataType::Date | DataType::Date32 => (PhysicalType::INT32, 0, Some(LogicalType::Date), ArrowType::Date32),
-            DataType::DateTime(_) | DataType::DateTime64(0..=3, _) => {
-                (PhysicalType::INT64, 0, timestamp(ParquetTimeUnit::MILLIS), utc(TimeUnit::Millisecond))
-            }
-            DataType::DateTime64(4..=6, _) => {
-                (PhysicalType::INT64, 0, timestamp(ParquetTimeUnit::MICROS), utc(TimeUnit::Microsecond))
-            }
-            DataType::DateTime64(..) => {
-                (PhysicalType::INT64, 0, timestamp(ParquetTimeUnit::NANOS), utc(TimeUnit::Nanosecond))
-            }
-            DataType::Array(item) => {
-                let item = Self::new("element", item, false)?;
-                let list = group("list", Repetition::REPEATED, None, vec![item.parquet])?;
-                return Ok(Self {
-                    parquet: group(name, repetition, Some(LogicalType::List), vec![list])?,
-                    arrow: Field::new(name, ArrowType::List(Arc::new(item.arrow)), is_nullable),
-                });
-            }
-            DataType::Map(key, value) => {
-                let (key, value) = (Self::new("key", key, false)?, Self::new("value", value, false)?);
-                let entries = group("key_value", Repetition::REPEATED, None, vec![key.parquet, value.parquet])?;
-                let entry = ArrowType::Struct(Fields::from(vec![key.arrow, value.arrow]));
-                return Ok(Self {
-                    parquet: group(name, repetition, Some(LogicalType::Map), vec![entries])?,
-                    arrow: Field::new(
-                        name,
-                        ArrowType::List(Arc::new(Field::new("key_value", entry, false))),
-                        is_nullable,
-                    ),
-                });
-            }
-            DataType::Tuple(elements) if elements.is_empty() => {
-                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Parquet doesn't support empty tuples"));
-            }
-            DataType::Tuple(elements) => {
-                let (mut parquet, mut arrow) = (Vec::new(), Vec::new());
-                for (at, element) in elements.iter().enumerate() {
-                    let name = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
-                    let layout = Self::new(&name, &element.data_type, false)?;
-                    parquet.push(layout.parquet);
-                    arrow.push(layout.arrow);
-                }
-                return Ok(Self {
-                    parquet: group(name, repetition, None, parquet)?,
-                    arrow: Field::new(name, ArrowType::Struct(arrow.into()), is_nullable),
-                });
-            }
-            DataType::Nothing | DataType::Interval(_) => return Err(unsupported(data_type)),
-        };
-        let builder = Type::primitive_type_builder(name, physical)
-            .with_repetition(repetition)
-            .with_precision(if data_type.is_decimal() { data_type.precision().into() } else { -1 })
-            .with_scale(if data_type.is_decimal() { data_type.scale().into() } else { -1 })
-            .with_logical_type(logical)
-            .with_length(if length > 0 { length } else { -1 });
-        Ok(Self {
-            parquet: Arc::new(builder.build().map_err(|error| parquet_error(&error))?),
-            arrow: Field::new(name, arrow, is_nullable),
-        })
+        }
+        Ok(self)
     }
 }
 
-fn enum_names<T: ArrowPrimitiveType<Native: Into<i16>>>(array: &ArrayRef, values: &EnumValues) -> ArrayRef {
-    let numbers = array.as_primitive::<T>();
-    Arc::new(
-        numbers
-            .iter()
-            .map(|number| number.map(|number| values.name(number.into()).unwrap_or_default()))
-            .collect::<BinaryArray>(),
-    )
-}
-
-/// The texts of values of several types.
-fn texts_of(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
-    let column = squall_types::Column::new(data_type.clone(), array.clone());
-    squall_types::cast(&column, &DataType::String, &squall_types::CastOptions::default())?.to_array()
-}
-
-/// The array as the layout of its type has it.
-fn to_parquet(data_type: &DataType, array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
-    let ticks = |digits: u8, unit_digits: u8| {
-        let factor = 10i64.pow(u32::from(unit_digits - digits));
-        move |ticks: i64| ticks.saturating_mul(factor)
-    };
-    Ok(match data_type {
-        DataType::Nullable(inner) => to_parquet(inner, array, field)?,
-        DataType::Variant(_) | DataType::Dynamic(_) | DataType::Json(_) => texts_of(data_type, array)?,
-        DataType::SimpleAggregateFunction(simple) => to_parquet(simple.values(), array, field)?,
-        DataType::Named(named) => to_parquet(named.values(), array, field)?,
-        DataType::LowCardinality(inner) => {
-            let dictionary = array.as_dictionary::<UInt32Type>();
-            let array = arrow_select::take::take(&**dictionary.values(), dictionary.keys(), None)?;
-            to_parquet(inner, &array, field)?
-        }
-        DataType::Bool => {
-            let truths = array.as_primitive::<UInt8Type>();
-            Arc::new(BooleanArray::new(
-                truths.values().iter().map(|truth| *truth != 0).collect(),
-                truths.nulls().cloned(),
-            ))
-        }
-        DataType::Date => Arc::new(map::<UInt16Type, Date32Type>(array, i32::from)),
-        DataType::Date32 => Arc::new(map::<Int32Type, Date32Type>(array, |days| days)),
-        DataType::DateTime(_) => {
-            let times = map::<UInt32Type, TimestampMillisecondType>(array, |seconds| i64::from(seconds) * 1000);
-            Arc::new(times.with_timezone("UTC"))
-        }
-        DataType::DateTime64(digits @ 0..=3, _) => {
-            Arc::new(map::<Int64Type, TimestampMillisecondType>(array, ticks(*digits, 3)).with_timezone("UTC"))
-        }
-        DataType::DateTime64(digits @ 4..=6, _) => {
-            Arc::new(map::<Int64Type, TimestampMicrosecondType>(array, ticks(*digits, 6)).with_timezone("UTC"))
-        }
-        DataType::DateTime64(digits, _) => {
-            Arc::new(map::<Int64Type, TimestampNanosecondType>(array, ticks(*digits, 9)).with_timezone("UTC"))
-        }
-        DataType::Decimal(..) if array.as_fixed_size_binary_opt().is_some() => big_endian(array)?,
-        DataType::Time64(digits) => Arc::new(map::<Int64Type, Time64NanosecondType>(array, ticks(*digits, 9))),
-        DataType::Enum8(values) => enum_names::<Int8Type>(array, values),
-        DataType::Enum16(values) => enum_names::<Int16Type>(array, values),
-        DataType::Array(item) => {
-            let list = array.as_list::<i32>();
-            let ArrowType::List(item_field) = field.data_type() else { return Err(unsupported(data_type)) };
-            let items = to_parquet(item, list.values(), item_field)?;
-            Arc::new(ListArray::try_new(item_field.clone(), list.offsets().clone(), items, list.nulls().cloned())?)
-        }
-        DataType::Map(..) => {
-            let list = array.as_list::<i32>();
-            let ArrowType::List(entry_field) = field.data_type() else { return Err(unsupported(data_type)) };
-            let entries = to_parquet(&data_type.map_entry_type(), list.values(), entry_field)?;
-            Arc::new(ListArray::try_new(entry_field.clone(), list.offsets().clone(), entries, list.nulls().cloned())?)
-        }
-        DataType::Tuple(elements) => {
-            let tuple = array.as_struct();
-            let ArrowType::Struct(fields) = field.data_type() else { return Err(unsupported(data_type)) };
-            let columns = elements
-                .iter()
-                .zip(tuple.columns())
-                .zip(fields)
-                .map(|((element, column), field)| to_parquet(&element.data_type, column, field))
-                .collect::<Result<Vec<_>>>()?;
-            Arc::new(StructArray::try_new(fields.clone(), columns, tuple.nulls().cloned())?)
-        }
-        _ => array.clone(),
-    })
+/// Rows of one row group that are kept.
+#[derive(Default)]
+struct Kept {
+    blocks: Vec<Block>,
+    /// Whether the row group ends with them.
+    is_last: bool,
 }
 
 /// The output format.
 pub(crate) struct ParquetOutput {
-    arrow: Arc<ArrowSchema>,
-    writer: Option<ArrowWriter<Vec<u8>>>,
+    /// `None` once the file has ended.
+    file: Option<SerializedFileWriter<Vec<u8>>>,
+    factory: ArrowRowGroupWriterFactory,
+    fields: Vec<Field>,
+    /// The columns of the row group at hand; none before its first row is written.
+    columns: Vec<ColumnEncoder>,
+    /// Rows and bytes of values of the row group that is kept last.
+    group: (usize, usize),
+    /// Of how many of either a row group ends.
+    group_max: (usize, usize),
+    /// Rows that are still to be written, by row group.
+    kept: Vec<Kept>,
+    kept_bytes: usize,
+    /// Whether workers come for what is kept; else it is written at once.
+    has_workers: bool,
 }
 
 impl ParquetOutput {
@@ -266,26 +95,167 @@ impl ParquetOutput {
             .iter()
             .map(|(name, data_type)| Layout::new(name, data_type, false))
             .collect::<Result<Vec<_>>>()?;
-        let (parquet, arrow): (Vec<_>, Vec<_>) =
+        let (parquet, fields): (Vec<_>, Vec<_>) =
             layouts.into_iter().map(|layout| (layout.parquet, layout.arrow)).unzip();
         let root =
             Type::group_type_builder("schema").with_fields(parquet).build().map_err(|error| parquet_error(&error))?;
-        let arrow = Arc::new(ArrowSchema::new(arrow));
-        let rows = usize::try_from(options.settings.output_format_parquet_row_group_size).unwrap_or(usize::MAX).max(1);
+        let settings = &options.settings;
+        let at_least_1 = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).max(1);
         let level = ZstdLevel::try_new(3).map_err(|error| parquet_error(&error))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
-            .set_max_row_group_row_count(Some(rows))
             .set_created_by(format!("Squall {}", env!("CARGO_PKG_VERSION")))
             .build();
         let writer_options = ArrowWriterOptions::new()
             .with_properties(properties)
             .with_skip_arrow_metadata(true)
             .with_parquet_schema(SchemaDescriptor::new(Arc::new(root)));
-        let writer = ArrowWriter::try_new_with_options(Vec::new(), arrow.clone(), writer_options)
-            .map_err(|error| parquet_error(&error))?;
-        Ok(Self { arrow, writer: Some(writer) })
+        let arrow = Arc::new(ArrowSchema::new(fields.clone()));
+        let writer = ArrowWriter::try_new_with_options(Vec::new(), arrow, writer_options);
+        let parts = writer.and_then(ArrowWriter::into_serialized_writer);
+        let (file, factory) = parts.map_err(|error| parquet_error(&error))?;
+        Ok(Self {
+            file: Some(file),
+            factory,
+            fields,
+            columns: Vec::new(),
+            group: (0, 0),
+            group_max: (
+                at_least_1(settings.output_format_parquet_row_group_size),
+                at_least_1(settings.output_format_parquet_row_group_size_bytes),
+            ),
+            kept: Vec::new(),
+            kept_bytes: 0,
+            has_workers: false,
+        })
     }
+
+    /// Keeps the rows of a block for the row groups that they belong to.
+    fn keep(&mut self, block: &Block) {
+        let bytes_a_row = block.value_bytes().div_ceil(block.rows().max(1)).max(1);
+        let mut from = 0;
+        while from < block.rows() {
+            let (rows_left, bytes_left) = (self.group_max.0 - self.group.0, self.group_max.1 - self.group.1);
+            let rows = rows_left.min(bytes_left.div_ceil(bytes_a_row)).min(block.rows() - from);
+            if self.kept.last().is_none_or(|kept| kept.is_last) {
+                self.kept.push(Kept::default());
+            }
+            if let Some(kept) = self.kept.last_mut() {
+                kept.blocks.push(block.slice(from, rows));
+                self.group = (self.group.0 + rows, (self.group.1 + rows * bytes_a_row).min(self.group_max.1));
+                if self.group.0 == self.group_max.0 || self.group.1 == self.group_max.1 {
+                    kept.is_last = true;
+                    self.group = (0, 0);
+                }
+            }
+            self.kept_bytes += rows * bytes_a_row;
+            from += rows;
+        }
+    }
+
+    /// Notes that the row group at hand ends, if it has rows.
+    fn keep_end(&mut self) {
+        if std::mem::take(&mut self.group).0 == 0 {
+            return;
+        }
+        match self.kept.last_mut().filter(|kept| !kept.is_last) {
+            Some(kept) => kept.is_last = true,
+            None => self.kept.push(Kept { blocks: Vec::new(), is_last: true }),
+        }
+    }
+
+    /// Writes what is kept: each column by another worker, where there are any.
+    async fn write_all_kept(&mut self, workers: Option<&dyn Workers>, out: &mut Vec<u8>) -> Result<()> {
+        self.kept_bytes = 0;
+        for kept in std::mem::take(&mut self.kept) {
+            if self.columns.is_empty() {
+                self.columns = self.begin_row_group()?;
+            }
+            let columns = std::mem::take(&mut self.columns);
+            self.columns = match workers {
+                None => {
+                    let mut written = Vec::with_capacity(columns.len());
+                    for column in columns {
+                        written.push(column.write_all(&kept.blocks, kept.is_last).await?);
+                    }
+                    written
+                }
+                Some(workers) => write_at_once(columns, kept.blocks, kept.is_last, workers).await?,
+            };
+            if kept.is_last {
+                self.end_row_group(out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_row_group(&self) -> Result<Vec<ColumnEncoder>> {
+        let row_group = self.file.as_ref().map_or(0, |file| file.flushed_row_groups().len());
+        let writers = self.factory.create_column_writers(row_group).map_err(|error| parquet_error(&error))?;
+        let schema = self.file.as_ref().map(SerializedFileWriter::schema_descr);
+        let mut columns: Vec<ColumnEncoder> = self
+            .fields
+            .iter()
+            .enumerate()
+            .map(|(position, field)| ColumnEncoder {
+                position,
+                field: field.clone(),
+                writers: Vec::new(),
+                chunks: Vec::new(),
+            })
+            .collect();
+        for (leaf, writer) in writers.into_iter().enumerate() {
+            let column = schema.and_then(|schema| columns.get_mut(schema.get_column_root_idx(leaf)));
+            column.ok_or_else(|| Error::logical("a column of a Parquet file belongs to none"))?.writers.push(writer);
+        }
+        Ok(columns)
+    }
+
+    /// Appends the row group, whose columns have ended.
+    fn end_row_group(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        let file = self.file.as_mut().ok_or_else(has_ended)?;
+        let mut group = file.next_row_group().map_err(|error| parquet_error(&error))?;
+        for chunk in std::mem::take(&mut self.columns).into_iter().flat_map(|column| column.chunks) {
+            chunk.append_to_row_group(&mut group).map_err(|error| parquet_error(&error))?;
+        }
+        group.close().map_err(|error| parquet_error(&error))?;
+        // The writer counts its bytes itself.
+        out.append(file.inner_mut());
+        Ok(())
+    }
+}
+
+/// Writes columns by a worker each, and gives them back in their order.
+async fn write_at_once(
+    columns: Vec<ColumnEncoder>,
+    blocks: Vec<Block>,
+    is_last: bool,
+    workers: &dyn Workers,
+) -> Result<Vec<ColumnEncoder>> {
+    let blocks = Arc::new(blocks);
+    let under_way: Vec<_> = columns
+        .into_iter()
+        .map(|column| {
+            let (written, blocks) = (Arc::new(Mutex::new(None)), blocks.clone());
+            let place = written.clone();
+            let done = workers.spawn(Box::pin(async move {
+                let outcome = column.write_all(&blocks, is_last).await;
+                *place.lock() = Some(outcome);
+            }));
+            (done, written)
+        })
+        .collect();
+    let mut columns = Vec::with_capacity(under_way.len());
+    for (done, written) in under_way {
+        done.await?;
+        let outcome = written.lock().take();
+        columns.push(outcome.ok_or_else(|| Error::logical("a column was not written"))??);
+    }
+    Ok(columns)
+}
+
+fn has_ended() -> Error {
+    Error::logical("rows after the end of a Parquet file")
 }
 
 impl OutputFormat for ParquetOutput {
@@ -294,25 +264,38 @@ impl OutputFormat for ParquetOutput {
     }
 
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
-        let Some(writer) = &mut self.writer else {
-            return Err(Error::logical("a block after the end of a Parquet file"));
-        };
-        let columns = block.columns().iter().zip(self.arrow.fields());
-        let arrays = columns
-            .map(|(column, field)| to_parquet(column.data_type(), &column.to_array()?, field))
-            .collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(block.rows()));
-        let batch = RecordBatch::try_new_with_options(self.arrow.clone(), arrays, &options)?;
-        writer.write(&batch).map_err(|error| parquet_error(&error))?;
-        // Finished row groups leave; the writer counts their bytes itself.
-        out.append(writer.inner_mut());
-        Ok(())
+        if self.file.is_none() {
+            return Err(has_ended());
+        }
+        self.keep(block);
+        match self.has_workers {
+            true => Ok(()),
+            false => block_on(self.write_all_kept(None, out)),
+        }
+    }
+
+    fn write_kept<'a>(&'a mut self, is_end: bool, workers: &'a dyn Workers, out: &'a mut Vec<u8>) -> Pending<'a> {
+        Box::pin(async move {
+            self.has_workers = true;
+            if is_end {
+                self.keep_end();
+            }
+            match is_end || self.kept_bytes >= KEPT_BYTES {
+                true => self.write_all_kept(Some(workers), out).await,
+                false => Ok(()),
+            }
+        })
     }
 
     fn end(&mut self, _: &Statistics, out: &mut Vec<u8>) -> Result<()> {
-        let Some(mut writer) = self.writer.take() else { return Ok(()) };
-        writer.finish().map_err(|error| parquet_error(&error))?;
-        out.append(writer.inner_mut());
+        if self.file.is_none() {
+            return Ok(());
+        }
+        self.keep_end();
+        block_on(self.write_all_kept(None, out))?;
+        let Some(mut file) = self.file.take() else { return Ok(()) };
+        file.finish().map_err(|error| parquet_error(&error))?;
+        out.append(file.inner_mut());
         Ok(())
     }
 }

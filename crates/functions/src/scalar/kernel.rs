@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use squall_types::cast::{CastMode, CastOptions, cast};
-use squall_types::{Column, DataType, Error, Result};
+use squall_types::{Column, DataType, Error, Result, vectorized};
 
 use super::simple::{Numbers, argument};
 
@@ -18,13 +18,16 @@ pub(crate) fn map2<A: ArrowPrimitiveType, B: ArrowPrimitiveType, R: Clone>(
     rows: usize,
     mut operation: impl FnMut(A::Native, B::Native) -> R,
 ) -> Vec<R> {
+    // Each loop by itself: what is small is inlined, and so compiled for the processor.
     match (left, right) {
         (Numbers::Varying(left), Numbers::Varying(right)) => {
-            left.iter().zip(right).map(|(left, right)| operation(*left, *right)).collect()
+            vectorized(|| left.iter().zip(right).map(|(left, right)| operation(*left, *right)).collect())
         }
-        (Numbers::Varying(left), Numbers::Constant(right)) => left.iter().map(|left| operation(*left, right)).collect(),
+        (Numbers::Varying(left), Numbers::Constant(right)) => {
+            vectorized(|| left.iter().map(|left| operation(*left, right)).collect())
+        }
         (Numbers::Constant(left), Numbers::Varying(right)) => {
-            right.iter().map(|right| operation(left, *right)).collect()
+            vectorized(|| right.iter().map(|right| operation(left, *right)).collect())
         }
         (Numbers::Constant(left), Numbers::Constant(right)) => vec![operation(left, right); rows],
     }

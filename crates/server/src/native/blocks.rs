@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use squall_formats::native::{BLOCK_INFO, BlockReader, write_block};
+use squall_formats::native::{BLOCK_INFO, BlockReader, write_block, write_block_column, write_block_head};
 use squall_formats::wire::{Cursor, Stop, put_string, put_varint};
-use squall_runtime::ProfileEvent;
+use squall_runtime::{Pieces, ProfileEvent};
 use squall_types::{Block, Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Schema, Value};
 
 use super::packet::from_server;
 use super::revision;
-use crate::compression::{Codec, compress, decompress_frame, frame_bytes};
+use crate::compression::{Codec, FRAME_BYTES, compress, decompress_frame, frame_bytes};
 use crate::logger::LogLine;
 
 /// Bytes of one block that are held before it is whole.
@@ -43,6 +43,33 @@ impl BlockWriter {
                 compress(codec, &plain, out)
             }
         }
+    }
+
+    /// The same as a worker does it, which may be interrupted between columns and between frames.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub async fn write_in_pieces(self, packet: u64, block: &Block, out: &mut Vec<u8>) -> Result<()> {
+        let mut pieces = Pieces::begin();
+        let block = self.without_unknown_types(block)?;
+        put_varint(out, packet);
+        put_string(out, "");
+        let mut plain = Vec::new();
+        plain.extend_from_slice(&BLOCK_INFO);
+        write_block_head(&block, &mut plain);
+        for at in 0..block.columns().len() {
+            write_block_column(&block, at, self.revision, &mut plain)?;
+            pieces.pause().await;
+        }
+        let Some(codec) = self.codec else {
+            out.append(&mut plain);
+            return Ok(());
+        };
+        for frame in plain.chunks(FRAME_BYTES) {
+            compress(codec, frame, out)?;
+            pieces.pause().await;
+        }
+        Ok(())
     }
 
     /// Appends a packet with a block that is never compressed.
@@ -266,6 +293,8 @@ pub fn write_end_of_data(writer: &BlockWriter, out: &mut Vec<u8>) -> Result<()> 
 
 #[cfg(test)]
 mod tests {
+    use squall_runtime::block_on;
+
     use super::*;
 
     fn sample() -> Block {
@@ -279,8 +308,11 @@ mod tests {
     fn blocks_come_back_in_any_pieces() {
         for codec in [None, Some(Codec::None), Some(Codec::Lz4), Some(Codec::Zstd(1))] {
             for revision in [54_400, 54_413, revision::REVISION] {
-                let mut out = Vec::new();
-                BlockWriter { revision, codec }.write(from_server::DATA, &sample(), &mut out).unwrap();
+                let (mut out, mut by_worker) = (Vec::new(), Vec::new());
+                let writer = BlockWriter { revision, codec };
+                writer.write(from_server::DATA, &sample(), &mut out).unwrap();
+                block_on(writer.write_in_pieces(from_server::DATA, &sample(), &mut by_worker)).unwrap();
+                assert_eq!(out, by_worker);
                 for piece_bytes in [1, 13, usize::MAX] {
                     let mut input = BlockInput::new(revision, codec.is_some());
                     let mut pending = Vec::new();

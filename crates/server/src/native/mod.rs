@@ -5,6 +5,7 @@ pub mod blocks;
 mod connection;
 pub mod packet;
 mod query;
+mod result;
 mod revision;
 mod settings;
 mod stage;

@@ -1,8 +1,10 @@
 //! A query of a connection: from its packet to the end of its stream. The client is watched meanwhile, so that its wish to cancel and
 //! its going away end the query.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use squall_formats::TableInput;
@@ -17,6 +19,7 @@ use squall_types::{Block, Error, ErrorCode, Result, Settings};
 use super::blocks::{BlockWriter, log_block, profile_events_block, write_end_of_data};
 use super::connection::{Connection, End, Interruption, unexpected};
 use super::packet::{ProfileInfo, Progress, QueryPacket, Stage, from_client, from_server, write_exception};
+use super::result::DataPackets;
 use super::revision;
 use super::stage::query_of_stage;
 use crate::compression::Codec;
@@ -261,15 +264,16 @@ impl Connection {
         }
         let context = query.context().clone();
         let mut info = ProfileInfo::default();
+        let mut packets = DataPackets::new(*writer);
         loop {
-            let next = match query.try_next_block() {
-                Some(next) => next,
-                None => {
+            let next = match poll_once(packets.next(query)) {
+                Poll::Ready(next) => next,
+                Poll::Pending => {
                     if info.blocks > 0 && !self.out.is_empty() {
                         self.wire.send_result(&mut self.out, &context).await?;
                     }
                     tokio::select! {
-                        next = query.next_block() => next,
+                        next = packets.next(query) => next,
                         interruption = self.wire.interruption() => match interruption {
                             Interruption::Cancel => return Ok(Outcome::Cancelled),
                             Interruption::Gone => return Err(End::Gone.into()),
@@ -285,16 +289,12 @@ impl Connection {
                     }
                 }
             };
-            let Some(block) = next? else { break };
-            if block.is_empty() {
-                continue;
-            }
-            info.rows += block.rows() as u64;
+            let Some(packet) = next? else { break };
+            info.rows += packet.rows as u64;
             info.blocks += 1;
-            info.bytes += block.value_bytes() as u64;
-            query.check_room(block.value_bytes())?;
-            writer.write(from_server::DATA, &block, &mut self.out)?;
-            query.give_back(block);
+            info.bytes += packet.value_bytes as u64;
+            self.out.extend_from_slice(&packet.bytes);
+            query.give_back(packet);
             if Instant::now() >= sidelines.next {
                 self.write_sidelines(query, sidelines)?;
             }
@@ -308,6 +308,7 @@ impl Connection {
                 }
             }
         }
+        packets.end(query).await?;
         if let Some(totals) = query.take_totals() {
             writer.write(from_server::TOTALS, &totals, &mut self.out)?;
         }
@@ -442,6 +443,11 @@ impl Connection {
         let writer = BlockWriter { revision: self.revision, codec: None };
         writer.write_plain(from_server::PROFILE_EVENTS, &block, &mut self.out)
     }
+}
+
+/// Polls a future that may be dropped while it waits.
+fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// How blocks are compressed for a client that wants them so.

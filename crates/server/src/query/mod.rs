@@ -8,6 +8,7 @@ mod definition;
 mod extremes;
 mod insertion;
 mod plan;
+mod result_pieces;
 mod source;
 mod statement;
 
@@ -36,6 +37,7 @@ pub use insertion::insert_sink::InsertSink;
 pub use plan::cache::{Parsed, StatementCache};
 use plan::parsing::{parse, plain_kind, shown_text};
 pub use plan::plan_template::PlanTemplates;
+pub use result_pieces::ResultPieces;
 
 use crate::access::{QuotaWatch, Resource, masked, masked_message, now_seconds};
 use crate::logger::{OneLine, ReadableSize};

@@ -494,6 +494,7 @@ settings! {
     enable_optimize_predicate_expression: bool as Bool = "1", "Whether predicates are pushed into subqueries.";
     optimize_move_to_prewhere: bool as Bool = "1", "Accepted for compatibility: conditions of WHERE are always tested first where that saves reading.";
     optimize_arithmetic_operations_in_aggregate_functions: bool as Bool = "1", "Whether sum, min, max and avg of x * c and the like are computed of x, and the constant is applied to the result.";
+    optimize_order_by_count_limit: bool as Bool = "1", "Whether GROUP BY … ORDER BY count() DESC LIMIT n over many rows in memory counts keys roughly first, and then groups only rows whose keys can be among the n.";
     exact_rows_before_limit: bool as Bool = "0", "Whether the server makes and counts all groups that a LIMIT chooses from, also where a few of them would do.";
     optimize_rewrite_has_to_in: bool as Bool = "1", "Whether has() of a constant array becomes IN, which builds a set of it.";
     optimize_time_filter_with_preimage: bool as Bool = "1", "Whether a condition on a function of a date or time, such as toYear(day) = 1997, becomes a range of the date or time itself.";
@@ -675,6 +676,7 @@ settings! {
     output_format_orc_string_as_string: bool as Bool = "1", "Whether strings are text in ORC output, rather than bytes.";
     output_format_orc_writer_time_zone_name: String as String = "GMT", "The time zone that ORC output says its timestamps were written in.";
     output_format_parquet_row_group_size: u64 as UInt64 = "1000000", "Rows of a row group of Parquet output.";
+    output_format_parquet_row_group_size_bytes: u64 as UInt64 = "536870912", "Bytes of values, before they are encoded, after which a row group of Parquet output ends.";
     input_format_skip_unknown_fields: bool as Bool = "1", "Whether input columns that the table does not have are skipped.";
     input_format_with_names_use_header: bool as Bool = "1" only ["1"], "Whether the header of WithNames formats names the columns: it does.";
     input_format_with_types_use_header: bool as Bool = "1", "Whether the types of WithNamesAndTypes formats are checked.";

@@ -10,6 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray};
 use squall_types::{
     Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, checkpoint, default_value, grow, uuid_rank,
+    vectorized,
 };
 
 use super::state_bytes::{Raw, put_string, put_value, take_bytes, take_string, take_value, turn_fixed};
@@ -71,6 +72,24 @@ pub(in crate::aggregate) trait Element: Debug + Send + Sync + 'static {
     }
 }
 
+/// The best of values, or the bound where none is better; NaN is never better.
+#[inline]
+fn best_of<N: Copy>(values: &[N], bound: N, is_better: impl Fn(N, N) -> bool + Copy) -> N {
+    // Selects without branches are minimum and maximum instructions. Those of floats may not change their order, so there are several chains.
+    const CHAINS: usize = 16;
+    let better = |best: N, value: N| if is_better(value, best) { value } else { best };
+    vectorized(|| {
+        let (together, rest) = values.as_chunks::<CHAINS>();
+        let mut best = [bound; CHAINS];
+        for values in together {
+            for (best, value) in best.iter_mut().zip(values) {
+                *best = better(*best, *value);
+            }
+        }
+        best.iter().chain(rest).fold(bound, |best, value| better(best, *value))
+    })
+}
+
 /// Numbers, dates and whatever else is stored as one.
 #[derive(Debug)]
 pub(in crate::aggregate) struct Primitive<T>(PhantomData<T>);
@@ -114,18 +133,10 @@ where
     }
 
     fn extreme<'a>(rows: &Self::Rows<'a>, count: usize, greatest: bool) -> Option<Self::Ref<'a>> {
-        // Selects without branches are minimum and maximum instructions; NaN is never selected.
         let rows = rows.get(..count)?;
-        let (bound, found) = if greatest {
-            (
-                T::Native::LEAST,
-                rows.iter().fold(T::Native::LEAST, |best, &value| if value > best { value } else { best }),
-            )
-        } else {
-            (
-                T::Native::GREATEST,
-                rows.iter().fold(T::Native::GREATEST, |best, &value| if value < best { value } else { best }),
-            )
+        let (bound, found) = match greatest {
+            true => (T::Native::LEAST, best_of(rows, T::Native::LEAST, |value, best| value > best)),
+            false => (T::Native::GREATEST, best_of(rows, T::Native::GREATEST, |value, best| value < best)),
         };
         // The bound itself may be a value, or mean that there was none but NaN.
         (found != bound).then_some(found)

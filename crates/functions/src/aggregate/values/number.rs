@@ -4,7 +4,7 @@ use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use squall_types::{Column, Error, Result};
+use squall_types::{Column, Error, Result, vectorized};
 
 use super::state_bytes::Raw;
 
@@ -61,7 +61,7 @@ macro_rules! integer {
             }
 
             fn total($values: &[$native]) -> $wide {
-                $sum
+                vectorized(|| $sum)
             }
 
             fn times(value: $native, times: usize) -> $wide {
@@ -95,7 +95,7 @@ macro_rules! narrow {
         integer!($number, $native, $total, $wide, |values| values
             .chunks(NARROW_CHUNK)
             .map(|chunk| <$wide>::from(chunk.iter().map(|&value| <$middle>::from(value)).sum::<$middle>()))
-            .fold(0, <$wide>::wrapping_add));
+            .fold(<$wide>::default(), <$wide>::wrapping_add));
     };
 }
 
@@ -104,14 +104,18 @@ narrow!(UInt16Type, u16, u32, UInt64Type, u64);
 narrow!(Int8Type, i8, i32, Int64Type, i64);
 narrow!(Int16Type, i16, i32, Int64Type, i64);
 
-integer!(UInt32Type, u32, UInt64Type, u64, |values| values
-    .iter()
-    .fold(0, |total, &value| total.wrapping_add(u64::from(value))));
-integer!(Int32Type, i32, Int64Type, i64, |values| values
-    .iter()
-    .fold(0, |total, &value| total.wrapping_add(i64::from(value))));
-integer!(UInt64Type, u64, UInt64Type, u64, |values| values.iter().fold(0, |total, &value| total.wrapping_add(value)));
-integer!(Int64Type, i64, Int64Type, i64, |values| values.iter().fold(0, |total, &value| total.wrapping_add(value)));
+macro_rules! wide {
+    ($number:ty, $native:ty, $total:ty, $wide:ty) => {
+        integer!($number, $native, $total, $wide, |values| values
+            .iter()
+            .fold(<$wide>::default(), |total, &value| total.wrapping_add(<$wide>::from(value))));
+    };
+}
+
+wide!(UInt32Type, u32, UInt64Type, u64);
+wide!(Int32Type, i32, Int64Type, i64);
+wide!(UInt64Type, u64, UInt64Type, u64);
+wide!(Int64Type, i64, Int64Type, i64);
 
 macro_rules! float {
     ($number:ty, $native:ty) => {
@@ -134,11 +138,13 @@ macro_rules! float {
                 // Floats do not associate, so the compiler keeps the order that is written, which is ClickHouse's: sums side by side.
                 let (chunks, rest) = values.as_chunks::<FLOAT_SUMS>();
                 let mut sums = [0.0; FLOAT_SUMS];
-                for chunk in chunks {
-                    for (sum, &value) in sums.iter_mut().zip(chunk) {
-                        *sum += f64::from(value);
+                vectorized(|| {
+                    for chunk in chunks {
+                        for (sum, &value) in sums.iter_mut().zip(chunk) {
+                            *sum += f64::from(value);
+                        }
                     }
-                }
+                });
                 rest.iter().fold(sums.iter().sum::<f64>(), |sum, &value| sum + f64::from(value))
             }
 

@@ -1,6 +1,8 @@
 //! SipHash-2-4 with a key, of zeros where none is given (Aumasson and Bernstein, *SipHash: a fast short-input PRF*, 2012). ClickHouse's 128 bits are the
 //! state of the 64-bit hash folded into two words, not the published 128-bit variant; that is the reference one.
 
+use squall_types::vectorized;
+
 use crate::scalar::beginnings::beginning;
 
 /// The state before the first byte.
@@ -116,26 +118,7 @@ pub(super) fn reference_keyed(key: Key, bytes: &[u8]) -> (u64, u64) {
 
 /// The 64-bit hashes of the bytes of numbers, given as their bits; each number has `width` bytes, eight at most.
 pub(super) fn hash_numbers(numbers: &[u64], width: usize, hashes: &mut Vec<u64>) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f")]
-        fn with_avx512(numbers: &[u64], width: usize, hashes: &mut Vec<u64>) {
-            hash_side_by_side(numbers, width, hashes);
-        }
-        #[target_feature(enable = "avx2")]
-        fn with_avx2(numbers: &[u64], width: usize, hashes: &mut Vec<u64>) {
-            hash_side_by_side(numbers, width, hashes);
-        }
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has the feature.
-            return unsafe { with_avx512(numbers, width, hashes) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: as before.
-            return unsafe { with_avx2(numbers, width, hashes) };
-        }
-    }
-    hash_side_by_side(numbers, width, hashes);
+    vectorized(|| hash_side_by_side(numbers, width, hashes));
 }
 
 /// The same as a loop that the compiler turns into vector instructions, of whichever features the caller has: so it must be inlined.

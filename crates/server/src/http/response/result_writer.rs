@@ -1,24 +1,19 @@
 //! A query's result on its way from blocks to the bytes of a body. A small one is laid out where it is sent; of a large one workers
 //! lay pieces out, several at once, in the query's name and in the scheduler's order.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
-use squall_engine::{Helpers, Spawned};
 use squall_formats::{OutputFormat, Statistics};
 use squall_types::{Block, Error, Result};
 
 use crate::compression::{self, Codec};
 use crate::http::content_encoding::Encoder;
 use crate::http::response::exception_text;
-use crate::query::{Query, check_room};
+use crate::query::{Query, ResultPieces, check_room};
 
 /// Bytes of one piece of a streamed body, before compression.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Rows are laid out in pieces of about this many bytes of values, so that one large block does not hold a thread for long.
 const SLICE_BYTES: usize = 256 << 10;
-/// Bytes that are laid out before workers are asked to help.
-const BYTES_HERE_MAX: usize = 256 << 10;
 
 /// How far a result is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,11 +48,7 @@ pub struct ResultWriter {
     plain: Vec<u8>,
     /// Rows of a block that are still to be laid out.
     rest: Option<(Block, usize)>,
-    /// Bytes that were laid out here, until that is enough to ask for helpers.
-    bytes_here: usize,
-    helpers: Option<Helpers>,
-    /// Pieces that workers lay out, in their order.
-    under_way: VecDeque<Spawned<Result<Written>>>,
+    pieces: ResultPieces<Result<Written>>,
 }
 
 /// What a worker has laid out.
@@ -100,9 +91,7 @@ impl ResultWriter {
             state: State::Running,
             plain,
             rest: None,
-            bytes_here: 0,
-            helpers: None,
-            under_way: VecDeque::new(),
+            pieces: ResultPieces::default(),
         }
     }
 
@@ -135,9 +124,8 @@ impl ResultWriter {
     pub async fn fill(&mut self, bytes: usize) -> Result<bool> {
         while self.plain.len() < bytes {
             self.hand_out()?;
-            if let Some(first) = self.under_way.pop_front() {
-                let written = first.done().await??;
-                self.take_written(written)?;
+            if let Some(written) = self.pieces.next().await {
+                self.take_written(written??)?;
                 continue;
             }
             if let Some((block, from)) = self.rest.take() {
@@ -165,8 +153,7 @@ impl ResultWriter {
 
     /// Gives workers as many pieces as may be under way, of blocks that are there.
     fn hand_out(&mut self) -> Result<()> {
-        let Some(helpers) = &self.helpers else { return Ok(()) };
-        while self.under_way.len() < helpers.pieces_max() {
+        while self.pieces.has_room() {
             // One after another, where a worker has the format itself.
             let Some(format) = &self.format else { break };
             let (block, from) = match self.rest.take() {
@@ -182,12 +169,16 @@ impl ResultWriter {
             let (slice, rest) = cut(block, from);
             self.rest = rest;
             let bytes = slice.value_bytes();
-            self.under_way.push_back(helpers.spawn(bytes, async move {
+            let workers = self.pieces.workers().filter(|_| !is_fork).cloned();
+            self.pieces.spawn(bytes, async move {
                 check_room(bytes)?;
                 let mut written = Vec::with_capacity(bytes);
                 format.block(&slice, &mut written)?;
+                if let Some(workers) = workers {
+                    format.write_kept(false, &*workers, &mut written).await?;
+                }
                 Ok(Written { rows: slice.rows() as u64, bytes: written, format: (!is_fork).then_some(format) })
-            }));
+            });
         }
         Ok(())
     }
@@ -253,19 +244,16 @@ impl ResultWriter {
         self.query.check_room(slice.value_bytes())?;
         let before = self.plain.len();
         self.format.as_mut().ok_or_else(lent)?.block(&slice, &mut self.plain)?;
-        self.bytes_here += slice.value_bytes().max(self.plain.len() - before);
+        let bytes = slice.value_bytes().max(self.plain.len() - before);
         self.query.give_back(slice);
-        if self.bytes_here >= BYTES_HERE_MAX && self.helpers.is_none() {
-            self.bytes_here = 0;
-            self.helpers = self.query.keep_workers();
-        }
+        self.pieces.count_here(bytes, &mut self.query);
         Ok(())
     }
 
     /// Writes what stands after the rows; a worker does where the format has kept rows for that.
     async fn write_footer(&mut self) -> Result<()> {
         use std::sync::atomic::Ordering::Relaxed;
-        let helpers = self.helpers.take();
+        let workers = self.pieces.take_workers();
         let (totals, extremes) = (self.query.take_totals(), self.query.take_extremes()?);
         let context = self.query.context();
         let statistics = Statistics {
@@ -276,10 +264,12 @@ impl ResultWriter {
         };
         let footer = Footer { totals, extremes, statistics };
         let mut format = self.format.take().ok_or_else(lent)?;
-        match &helpers {
-            Some(helpers) if format.fork().is_none() => {
-                let written = helpers.spawn(0, async move {
+        match &workers {
+            Some(workers) if format.fork().is_none() => {
+                let help = workers.clone();
+                let mut written = workers.spawn_piece(0, async move {
                     let mut written = Vec::new();
+                    format.write_kept(true, &*help, &mut written).await?;
                     footer.write(&mut *format, &mut written)?;
                     Ok(Written { rows: 0, bytes: written, format: Some(format) })
                 });
@@ -288,7 +278,7 @@ impl ResultWriter {
             }
             _ => footer.write(&mut *format, &mut self.plain)?,
         }
-        if helpers.is_some() {
+        if workers.is_some() {
             self.query.let_workers_go().await?;
         }
         Ok(())

@@ -98,7 +98,7 @@ impl DataReader {
 
     /// Sends the rows of the first piece that is under way; whether there was one.
     async fn take_first(&mut self, sink: &mut InsertSink) -> Result<bool> {
-        let Some(first) = self.under_way.pop_front() else { return Ok(false) };
+        let Some(mut first) = self.under_way.pop_front() else { return Ok(false) };
         let (piece, rows) = first.done().await?;
         let mut blocks = Vec::new();
         if self.input.lock().take(rows, &mut blocks)? {
@@ -112,7 +112,7 @@ impl DataReader {
     /// Has a worker read a piece after all that were taken.
     async fn read_in_order(&mut self, sink: &mut InsertSink, piece: Piece) -> Result<()> {
         let input = self.input.clone();
-        let read = sink.spawn(async move {
+        let mut read = sink.spawn(async move {
             let (mut pieces, mut blocks) = (Pieces::begin(), Vec::new());
             for step in piece.bytes.chunks(STEP_BYTES) {
                 input.lock().feed(step, &mut blocks)?;

@@ -23,13 +23,13 @@ const GATHERED_BLOCK_ROWS_MAX: usize = 4096;
 /// A scan over chunks in memory.
 pub(in crate::merge_tree) struct HotScan {
     schema: Arc<Schema>,
-    segments: Vec<HotSegment>,
+    segments: Arc<[HotSegment]>,
     /// The number of rows before each segment.
-    starts: Vec<u64>,
+    starts: Arc<[u64]>,
     claims: RowClaims,
     selection: ScanSelection,
     /// Kept so that their files, and what else readers of them may open, stay.
-    _parts: Vec<Arc<Part>>,
+    parts: Arc<[Arc<Part>]>,
 }
 
 struct HotSegment {
@@ -89,11 +89,11 @@ impl HotScan {
         parts.dedup_by(|left, right| Arc::ptr_eq(left, right));
         Self {
             schema: request.schema.clone(),
-            segments: hot,
-            starts,
+            segments: hot.into(),
+            starts: starts.into(),
             claims: RowClaims::new(request.limited(rows)),
             selection,
-            _parts: parts,
+            parts: parts.into(),
         }
     }
 }
@@ -105,6 +105,17 @@ impl TableScan for HotScan {
 
     fn selection(&self) -> ScanSelection {
         self.selection
+    }
+
+    fn again(&self) -> Option<Arc<dyn TableScan>> {
+        Some(Arc::new(Self {
+            schema: self.schema.clone(),
+            segments: self.segments.clone(),
+            starts: self.starts.clone(),
+            claims: RowClaims::new(self.claims.total()),
+            selection: self.selection,
+            parts: self.parts.clone(),
+        }))
     }
 
     fn claim(&self, rows: u64, _: &Waker) -> Claim {

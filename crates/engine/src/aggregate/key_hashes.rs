@@ -1,0 +1,244 @@
+//! Hashes of keys that no table holds: equal keys have equal hashes, however their columns are held, and nothing else is known of them.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrowPrimitiveType, BinaryArray, DictionaryArray, FixedSizeBinaryArray};
+use arrow_buffer::ToByteSlice;
+use arrow_schema::DataType as ArrowType;
+use foldhash::fast::FixedState;
+use squall_types::packed_hash::hash_packed;
+use squall_types::{Column, DataType, Error, Result, match_primitive};
+
+/// What stands for NULL.
+const NULL: u64 = 0x6E75_6C6C_6E75_6C6C;
+
+/// Hashes keys, other than any other of these does, so that nobody can prepare keys whose hashes are equal.
+pub(super) struct KeyHashes {
+    seed: u64,
+    strings: FixedState,
+}
+
+impl KeyHashes {
+    /// By a seed that nobody knows before.
+    pub(super) fn new() -> Self {
+        Self::with_seed(RandomState::new().hash_one(()))
+    }
+
+    fn with_seed(seed: u64) -> Self {
+        Self { seed, strings: FixedState::with_seed(seed) }
+    }
+
+    /// Whether values of a type can be hashed: equal ones are equal bytes.
+    pub(super) fn takes(data_type: &DataType) -> bool {
+        let inner = data_type.inner();
+        let is_plain = match inner.arrow_type() {
+            ArrowType::Binary | ArrowType::FixedSizeBinary(_) => true,
+            // Different bytes may be equal floats.
+            ArrowType::Float32 | ArrowType::Float64 => false,
+            other => match_primitive!(other, _T => true, _ => false),
+        };
+        is_plain && !matches!(inner, DataType::AggregateFunction(_))
+    }
+
+    /// Replaces `hashes` by those of the keys of so many rows.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` for types that it does not [take](Self::takes).
+    pub(super) fn of(&self, keys: &[Column], rows: usize, hashes: &mut Vec<u64>) -> Result<()> {
+        hashes.clear();
+        hashes.resize(rows, self.seed);
+        keys.iter().try_for_each(|key| self.add(key, hashes))
+    }
+
+    /// Makes the hashes those of the keys with one column more.
+    fn add(&self, key: &Column, hashes: &mut [u64]) -> Result<()> {
+        let mix = |hash: &mut u64, word: u64| *hash = hash_packed(*hash ^ word);
+        if key.is_constant() {
+            // Other blocks may have the same key as one of many.
+            let word = match key.array().as_dictionary_opt::<UInt32Type>() {
+                Some(dictionary) if dictionary.keys().is_null(0) => NULL,
+                Some(dictionary) => self.words(&**dictionary.values())?[dictionary.keys().value(0) as usize],
+                None => self.word_of_row(&**key.array())?,
+            };
+            hashes.iter_mut().for_each(|hash| mix(hash, word));
+            return Ok(());
+        }
+        if let Some(sparse) = key.sparse() {
+            let (default, values) = (self.word_of_row(sparse.default_row())?, self.words(&**sparse.values())?);
+            let others: Vec<u64> = sparse.positions().map(|row| hashes[row]).collect();
+            hashes.iter_mut().for_each(|hash| mix(hash, default));
+            for ((row, mut hash), word) in sparse.positions().zip(others).zip(values) {
+                mix(&mut hash, word);
+                hashes[row] = hash;
+            }
+            return Ok(());
+        }
+        if let Some(coded) = key.coded() {
+            return self.add_dictionary(coded.dictionary(), hashes);
+        }
+        let array = key.array();
+        if let Some(dictionary) = array.as_dictionary_opt::<UInt32Type>() {
+            return self.add_dictionary(dictionary, hashes);
+        }
+        if array.null_count() > 0 {
+            let words = self.words(&**array)?;
+            hashes.iter_mut().zip(words).for_each(|(hash, word)| mix(hash, word));
+            return Ok(());
+        }
+        match array.data_type() {
+            ArrowType::Binary => {
+                let strings = array.as_binary::<i32>();
+                hashes.iter_mut().enumerate().for_each(|(row, hash)| mix(hash, self.string(strings.value(row))));
+            }
+            ArrowType::FixedSizeBinary(_) => {
+                let strings = array.as_fixed_size_binary();
+                hashes.iter_mut().enumerate().for_each(|(row, hash)| mix(hash, self.string(strings.value(row))));
+            }
+            other => match_primitive!(other, T => {
+                let values = array.as_primitive::<T>().values();
+                hashes.iter_mut().zip(values).for_each(|(hash, value)| mix(hash, word_of::<T>(*value)));
+            }, _ => return Err(unhashable())),
+        }
+        Ok(())
+    }
+
+    fn add_dictionary(&self, dictionary: &DictionaryArray<UInt32Type>, hashes: &mut [u64]) -> Result<()> {
+        let (words, codes) = (self.words(&**dictionary.values())?, dictionary.keys());
+        for (row, hash) in hashes.iter_mut().enumerate() {
+            let word = if codes.is_null(row) { NULL } else { words[codes.value(row) as usize] };
+            *hash = hash_packed(*hash ^ word);
+        }
+        Ok(())
+    }
+
+    fn word_of_row(&self, row: &dyn Array) -> Result<u64> {
+        self.words(row)?.first().copied().ok_or_else(unhashable)
+    }
+
+    /// What goes into the hash for each value of an array.
+    fn words(&self, array: &dyn Array) -> Result<Vec<u64>> {
+        let strings = |of: &dyn Fn(usize) -> u64| (0..array.len()).map(of).collect::<Vec<_>>();
+        let mut words = match array.data_type() {
+            ArrowType::Binary => {
+                let values: &BinaryArray = array.as_binary();
+                strings(&|row| self.string(values.value(row)))
+            }
+            ArrowType::FixedSizeBinary(_) => {
+                let values: &FixedSizeBinaryArray = array.as_fixed_size_binary();
+                strings(&|row| self.string(values.value(row)))
+            }
+            other => match_primitive!(
+                other,
+                T => array.as_primitive::<T>().values().iter().map(|value| word_of::<T>(*value)).collect(),
+                _ => return Err(unhashable())
+            ),
+        };
+        if let Some(nulls) = array.nulls() {
+            words.iter_mut().zip(nulls).filter(|(_, is_valid)| !is_valid).for_each(|(word, _)| *word = NULL);
+        }
+        Ok(words)
+    }
+
+    #[inline]
+    fn string(&self, bytes: &[u8]) -> u64 {
+        let mut hasher = self.strings.build_hasher();
+        hasher.write(bytes);
+        hasher.finish()
+    }
+}
+
+#[inline]
+fn word_of<T: ArrowPrimitiveType>(value: T::Native) -> u64 {
+    let mut word = [0; 8];
+    let bytes = std::slice::from_ref(&value).to_byte_slice();
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+fn unhashable() -> Error {
+    Error::logical("keys of a type that has no hash here")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::Int32Type;
+    use squall_types::{Sparse, Value, cast};
+
+    use super::*;
+
+    fn hashes(keys: &[Column]) -> Vec<u64> {
+        let mut hashes = vec![7];
+        KeyHashes::with_seed(42).of(keys, keys[0].rows(), &mut hashes).unwrap();
+        hashes
+    }
+
+    #[test]
+    fn equal_keys_have_equal_hashes_however_they_are_held() {
+        let texts: Vec<String> =
+            (0..100).map(|row| if row % 9 == 4 { format!("{row}") } else { String::new() }).collect();
+        let numbers = Column::from_primitive::<Int32Type>(DataType::Int32, (0..100).map(|row| row % 7 - 3).collect());
+        let whole = Column::from_strings(&texts);
+        let sparse = Sparse::of_mostly_zeros(whole.array(), 0.5).unwrap().unwrap();
+        let sparse = Column::of_rows(DataType::String, squall_types::Rows::Sparse(sparse));
+        assert!(sparse.sparse().is_some());
+        let low_cardinality = DataType::LowCardinality(Arc::new(DataType::String));
+        let low_cardinality = cast(&whole, &low_cardinality, &squall_types::CastOptions::default()).unwrap();
+        let nullable = whole.to_nullable(None).unwrap();
+        let expected = hashes(&[numbers.clone(), whole.clone()]);
+        for other in [sparse, low_cardinality, nullable] {
+            assert_eq!(hashes(&[numbers.clone(), other.clone()]), expected, "{other:?}");
+            assert_eq!(
+                hashes(&[other.slice(10, 40), numbers.slice(10, 40)]),
+                hashes(&[whole.slice(10, 40), numbers.slice(10, 40)])
+            );
+        }
+        let mut keys: Vec<_> =
+            (0..100).map(|row| (numbers.value(row).to_string(), &texts[row], expected[row])).collect();
+        keys.sort();
+        keys.dedup();
+        for pair in keys.windows(2) {
+            assert_ne!((&pair[0].0, pair[0].1), (&pair[1].0, pair[1].1), "one key has two hashes");
+        }
+        for data_type in ["String", "Nullable(String)", "LowCardinality(String)", "LowCardinality(Nullable(String))"] {
+            let constant = Column::constant(DataType::parse(data_type).unwrap(), &Value::from("x"), 100).unwrap();
+            assert!(constant.is_constant());
+            let written_out = Column::from_strings(vec!["x"; 100]);
+            assert_eq!(hashes(&[constant, numbers.clone()]), hashes(&[written_out, numbers.clone()]), "{data_type}");
+        }
+    }
+
+    #[test]
+    fn null_is_a_key_of_its_own() {
+        let data_type = DataType::Nullable(Arc::new(DataType::UInt8));
+        let mut column = squall_types::ColumnBuilder::new(data_type);
+        for value in [Value::Null, Value::UInt64(0), Value::Null, Value::UInt64(1)] {
+            column.append(&value).unwrap();
+        }
+        let hashes = hashes(&[column.finish().unwrap()]);
+        assert_eq!(hashes[0], hashes[2]);
+        assert!(hashes[0] != hashes[1] && hashes[1] != hashes[3]);
+    }
+
+    #[test]
+    fn floats_and_containers_are_not_hashed() {
+        for (name, is_taken) in [
+            ("UInt8", true),
+            ("Nullable(DateTime64(3))", true),
+            ("LowCardinality(Nullable(String))", true),
+            ("Decimal(30, 3)", true),
+            ("UUID", true),
+            ("Float64", false),
+            ("BFloat16", false),
+            ("Array(UInt8)", false),
+            ("Tuple(UInt8, String)", false),
+            ("Map(String, String)", false),
+            ("AggregateFunction(count)", false),
+        ] {
+            assert_eq!(KeyHashes::takes(&DataType::parse(name).unwrap()), is_taken, "{name}");
+        }
+    }
+}
