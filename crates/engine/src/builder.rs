@@ -18,7 +18,7 @@ use squall_types::{DataType, Error, Result, Schema};
 
 use crate::aggregate::bounds::Bounds;
 use crate::aggregate::few_groups::FewGroups;
-use crate::aggregate::frequent_keys::{FrequentKeys, FrequentKeysFilter, FrequentKeysSink};
+use crate::aggregate::frequent_keys::{FrequentKeys, FrequentKeysFilter, FrequentKeysSink, ReadRows};
 use crate::aggregate::input::projected;
 use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning};
@@ -787,6 +787,7 @@ impl Builder {
         }
         let arguments = aggregate.aggregates.iter().flat_map(|call| &call.arguments);
         let needed = columns_of(aggregate.keys.iter().chain(arguments), columns);
+        counting.operators.insert(0, Arc::new(ReadRows(keys.clone())));
         chain.operators.push(Arc::new(FrequentKeysFilter::new(keys.clone(), needed)));
         let counted = self.end(vec![counting], Arc::new(FrequentKeysSink(keys)));
         chains.iter_mut().for_each(|chain| chain.depends_on.extend(&counted));

@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,11 @@ const VOTES_MIN: [u32; 2] = [2, 3];
 const ROWS_OF_BUCKETS: u64 = 64;
 /// Where fewer buckets have rows at the second look, groups are so few that their table lies in the caches.
 const USED_MIN: usize = 8_192;
+/// Where fewer than one of so many rows passes the filters, reading the rows twice takes longer than grouping those: with keys packed into an
+/// integer, and with others. And so many rows show it.
+const PASSING_PART: u64 = 4;
+const PASSING_PART_BYTES: u64 = 16;
+const PASSING_ROWS: u64 = 1 << 17;
 /// How long counting a row may take, with reading and filtering it, where its key is packed into an integer and where it is not: not much longer
 /// than grouping it. And how long it may take to begin.
 const COUNTING: Duration = Duration::from_nanos(20);
@@ -174,6 +179,9 @@ pub(crate) struct FrequentKeys {
     wanted: usize,
     /// Workers that count.
     workers: AtomicUsize,
+    /// Rows that came to the filters, and rows that were counted behind them.
+    read_rows: AtomicU64,
+    counted_rows: AtomicU64,
     /// Counting is not worth its time.
     is_given_up: AtomicBool,
     /// The buckets of these keys; `None` where that does not leave out much.
@@ -198,10 +206,23 @@ impl FrequentKeys {
                 hashes: KeyHashes::new(),
                 wanted,
                 workers: AtomicUsize::new(0),
+                read_rows: AtomicU64::new(0),
+                counted_rows: AtomicU64::new(0),
                 is_given_up: AtomicBool::new(false),
                 chosen: OnceLock::new(),
             })
         })
+    }
+
+    fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether so few rows pass the filters that it is better to read them once.
+    fn are_few(&self) -> bool {
+        let part = if self.grouping.kind.is_packed() { PASSING_PART } else { PASSING_PART_BYTES };
+        let read = self.read_rows.load(Ordering::Relaxed);
+        read >= PASSING_ROWS && self.counted_rows.load(Ordering::Relaxed) < read / part
     }
 
     fn hash(&self, block: &Block, hashes: &mut Vec<u64>) -> Result<()> {
@@ -290,11 +311,33 @@ impl LocalSink for KeyCounts {
     fn consume(&mut self, _: Sequence, block: Block) -> Result<()> {
         self.shared.hash(&block, &mut self.hashes)?;
         self.buckets.count(&self.hashes);
+        self.shared.counted_rows.fetch_add(block.rows() as u64, Ordering::Relaxed);
         let next_check = CHECKS_AT_ROWS.get(self.checks).copied().unwrap_or(ROWS_MAX);
         if self.buckets.rows >= next_check && !self.check()? {
-            self.shared.is_given_up.store(true, Ordering::Relaxed);
+            self.shared.give_up();
         }
         Ok(())
+    }
+
+    fn end_morsel(&mut self, _: Sequence) -> Result<()> {
+        if self.shared.are_few() {
+            self.shared.give_up();
+        }
+        Ok(())
+    }
+}
+
+/// Counts the rows that come to the filters before the keys are counted.
+pub(crate) struct ReadRows(pub(crate) Arc<FrequentKeys>);
+
+impl Operator for ReadRows {
+    fn execute(&self, block: Block) -> Result<Option<Block>> {
+        self.0.read_rows.fetch_add(block.rows() as u64, Ordering::Relaxed);
+        Ok(Some(block))
+    }
+
+    fn name(&self) -> &'static str {
+        "CountReadRows"
     }
 }
 
