@@ -774,8 +774,9 @@ impl Builder {
             && chain.finds_for.is_empty()
             && chain.after_finds.is_none()
             && chain.operators.iter().all(|operator| operator.is_repeatable());
-        let keys = chain.source.rows_total().filter(|_| is_repeatable);
-        let keys = keys.and_then(|rows| FrequentKeys::new(aggregate, grouping, wanted.order, rows));
+        // Only a table may be asked now how many rows it has.
+        let rows = if is_repeatable { chain.source.rows_total() } else { None };
+        let keys = rows.and_then(|rows| FrequentKeys::new(aggregate, grouping, wanted.order, rows));
         let Some((keys, source)) = keys.and_then(|keys| Some((keys, chain.source.again()?))) else { return chains };
         let mut counting = Chain::of(source, chain.source_name.clone(), chain.depends_on.clone());
         counting.operators.clone_from(&chain.operators);
