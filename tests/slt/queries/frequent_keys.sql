@@ -24,9 +24,9 @@ SELECT k, count() AS c FROM f WHERE 0 GROUP BY k ORDER BY c DESC, k LIMIT 3;
 SELECT f.k, count() AS c FROM f JOIN (SELECT k FROM f WHERE k % 7 = 3 GROUP BY k) AS o ON f.k = o.k GROUP BY f.k ORDER BY c DESC, f.k LIMIT 4;
 DROP TABLE f;
 -- What is grouped is no table, and is grouped again.
-SELECT a, b, avg(n), count() AS c FROM (SELECT number % 7 AS a, number % 3 AS b, number AS n FROM numbers_mt(1500000)) GROUP BY ROLLUP(a, b) ORDER BY c DESC, a, b LIMIT 6;
+SELECT a, b, avg(n), count() AS c FROM (SELECT number % 7 AS a, number % 3 AS b, number AS n FROM numbers_mt(1500000)) GROUP BY ROLLUP(a, b) ORDER BY c DESC, a, b, 3 LIMIT 6;
 SELECT k, count() AS c FROM (SELECT number % 300000 AS k, count() AS n FROM numbers_mt(1500000) GROUP BY number % 1200000 AS r, k) GROUP BY k ORDER BY c DESC, k LIMIT 4;
 CREATE TABLE o (k UInt32) ENGINE = MergeTree ORDER BY k;
 INSERT INTO o SELECT number % 1000 FROM numbers(2000);
-SELECT k % 5 AS a, k % 2 AS b, avg(n) FROM (SELECT o.k AS k, t.number AS n FROM numbers(3000) AS t JOIN o ON o.k = t.number) GROUP BY ROLLUP(a, b) ORDER BY a, b;
+SELECT k % 5 AS a, k % 2 AS b, avg(n) FROM (SELECT o.k AS k, t.number AS n FROM numbers(3000) AS t JOIN o ON o.k = t.number) GROUP BY ROLLUP(a, b) ORDER BY a, b, 3;
 DROP TABLE o;
