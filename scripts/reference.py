@@ -16,6 +16,7 @@ import re
 import subprocess
 import tempfile
 import textwrap
+import time
 
 from measured_server import MeasuredServer
 
@@ -365,6 +366,11 @@ The database `system` has {len(tables)} tables here. The log tables are there on
         write("system-tables.md", text)
 
     def metrics(self):
+        # Measured for the first time some seconds after the start.
+        for _ in range(300):
+            if self.rows("SELECT 1 FROM system.asynchronous_metrics LIMIT 1"):
+                break
+            time.sleep(0.1)
         text = "# Events and metrics\n\n"
         for title, what, sql in [
             (

@@ -110,7 +110,7 @@ def test_a_native_client_that_stops_reading_holds_little(server, table):
     next(rows)
     time.sleep(0.5)
     memory = int(server.value("SELECT memory_usage FROM system.processes WHERE query_id = 'native_stalled'"))
-    assert memory < 300 << 20, memory
+    assert memory < 60 << 20, memory
     client.disconnect()
     server.until_gone("native_stalled")
 

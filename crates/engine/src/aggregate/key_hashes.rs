@@ -1,10 +1,10 @@
-//! Hashes of keys that no table holds: equal keys have equal hashes, however their columns are held, and nothing else is known of them.
+//! Hashes of keys without a table: equal keys have equal hashes, however their columns are held.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrowPrimitiveType, BinaryArray, DictionaryArray, FixedSizeBinaryArray};
+use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_buffer::ToByteSlice;
 use arrow_schema::DataType as ArrowType;
 use foldhash::fast::FixedState;
@@ -14,7 +14,7 @@ use squall_types::{Column, DataType, Error, Result, match_primitive};
 /// What stands for NULL.
 const NULL: u64 = 0x6E75_6C6C_6E75_6C6C;
 
-/// Hashes keys, other than any other of these does, so that nobody can prepare keys whose hashes are equal.
+/// Hashes keys. Each of these does it in another way, so that nobody can prepare keys whose hashes are equal.
 pub(super) struct KeyHashes {
     seed: u64,
     strings: FixedState,
@@ -57,16 +57,12 @@ impl KeyHashes {
         let mix = |hash: &mut u64, word: u64| *hash = hash_packed(*hash ^ word);
         if key.is_constant() {
             // Other blocks may have the same key as one of many.
-            let word = match key.array().as_dictionary_opt::<UInt32Type>() {
-                Some(dictionary) if dictionary.keys().is_null(0) => NULL,
-                Some(dictionary) => self.words(&**dictionary.values())?[dictionary.keys().value(0) as usize],
-                None => self.word_of_row(&**key.array())?,
-            };
+            let word = self.first_word(&**key.array())?;
             hashes.iter_mut().for_each(|hash| mix(hash, word));
             return Ok(());
         }
         if let Some(sparse) = key.sparse() {
-            let (default, values) = (self.word_of_row(sparse.default_row())?, self.words(&**sparse.values())?);
+            let (default, values) = (self.first_word(&**sparse.default_row())?, self.words(&**sparse.values())?);
             let others: Vec<u64> = sparse.positions().map(|row| hashes[row]).collect();
             hashes.iter_mut().for_each(|hash| mix(hash, default));
             for ((row, mut hash), word) in sparse.positions().zip(others).zip(values) {
@@ -75,70 +71,57 @@ impl KeyHashes {
             }
             return Ok(());
         }
-        if let Some(coded) = key.coded() {
-            return self.add_dictionary(coded.dictionary(), hashes);
-        }
-        let array = key.array();
+        let array: &dyn Array = match key.coded() {
+            Some(coded) => coded.dictionary(),
+            None => &**key.array(),
+        };
+        let mut hashes = hashes.iter_mut();
+        self.each_word(array, |word| {
+            if let Some(hash) = hashes.next() {
+                mix(hash, word);
+            }
+        })
+    }
+
+    fn first_word(&self, array: &dyn Array) -> Result<u64> {
+        self.words(array)?.first().copied().ok_or_else(unhashable)
+    }
+
+    fn words(&self, array: &dyn Array) -> Result<Vec<u64>> {
+        let mut words = Vec::with_capacity(array.len());
+        self.each_word(array, |word| words.push(word))?;
+        Ok(words)
+    }
+
+    /// Calls `take` with what goes into the hash for each value of an array, in their order.
+    fn each_word(&self, array: &dyn Array, mut take: impl FnMut(u64)) -> Result<()> {
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+        let mut take_at = |row: usize, word: u64| match nulls {
+            Some(nulls) if nulls.is_null(row) => take(NULL),
+            _ => take(word),
+        };
         if let Some(dictionary) = array.as_dictionary_opt::<UInt32Type>() {
-            return self.add_dictionary(dictionary, hashes);
-        }
-        if array.null_count() > 0 {
-            let words = self.words(&**array)?;
-            hashes.iter_mut().zip(words).for_each(|(hash, word)| mix(hash, word));
+            let words = self.words(&**dictionary.values())?;
+            // What stands at a NULL is any code.
+            let word = |code: &u32| words.get(*code as usize).copied().unwrap_or(NULL);
+            dictionary.keys().values().iter().enumerate().for_each(|(row, code)| take_at(row, word(code)));
             return Ok(());
         }
         match array.data_type() {
             ArrowType::Binary => {
                 let strings = array.as_binary::<i32>();
-                hashes.iter_mut().enumerate().for_each(|(row, hash)| mix(hash, self.string(strings.value(row))));
+                (0..strings.len()).for_each(|row| take_at(row, self.string(strings.value(row))));
             }
             ArrowType::FixedSizeBinary(_) => {
                 let strings = array.as_fixed_size_binary();
-                hashes.iter_mut().enumerate().for_each(|(row, hash)| mix(hash, self.string(strings.value(row))));
+                (0..strings.len()).for_each(|row| take_at(row, self.string(strings.value(row))));
             }
             other => match_primitive!(other, T => {
                 let values = array.as_primitive::<T>().values();
-                hashes.iter_mut().zip(values).for_each(|(hash, value)| mix(hash, word_of::<T>(*value)));
+                values.iter().enumerate().for_each(|(row, value)| take_at(row, word_of::<T>(*value)));
             }, _ => return Err(unhashable())),
         }
         Ok(())
-    }
-
-    fn add_dictionary(&self, dictionary: &DictionaryArray<UInt32Type>, hashes: &mut [u64]) -> Result<()> {
-        let (words, codes) = (self.words(&**dictionary.values())?, dictionary.keys());
-        for (row, hash) in hashes.iter_mut().enumerate() {
-            let word = if codes.is_null(row) { NULL } else { words[codes.value(row) as usize] };
-            *hash = hash_packed(*hash ^ word);
-        }
-        Ok(())
-    }
-
-    fn word_of_row(&self, row: &dyn Array) -> Result<u64> {
-        self.words(row)?.first().copied().ok_or_else(unhashable)
-    }
-
-    /// What goes into the hash for each value of an array.
-    fn words(&self, array: &dyn Array) -> Result<Vec<u64>> {
-        let strings = |of: &dyn Fn(usize) -> u64| (0..array.len()).map(of).collect::<Vec<_>>();
-        let mut words = match array.data_type() {
-            ArrowType::Binary => {
-                let values: &BinaryArray = array.as_binary();
-                strings(&|row| self.string(values.value(row)))
-            }
-            ArrowType::FixedSizeBinary(_) => {
-                let values: &FixedSizeBinaryArray = array.as_fixed_size_binary();
-                strings(&|row| self.string(values.value(row)))
-            }
-            other => match_primitive!(
-                other,
-                T => array.as_primitive::<T>().values().iter().map(|value| word_of::<T>(*value)).collect(),
-                _ => return Err(unhashable())
-            ),
-        };
-        if let Some(nulls) = array.nulls() {
-            words.iter_mut().zip(nulls).filter(|(_, is_valid)| !is_valid).for_each(|(word, _)| *word = NULL);
-        }
-        Ok(words)
     }
 
     #[inline]

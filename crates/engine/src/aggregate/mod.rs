@@ -10,7 +10,7 @@
 //! - [`merge`]: what happens when all rows have come.
 //! - [`top_groups`]: what happens where only the first of them are wanted.
 //! - [`few_groups`]: what happens where any few of them do.
-//! - [`frequent_keys`]: what happens where those with the most rows do; [`key_hashes`]: the hashes that their rows are counted by.
+//! - [`frequent_keys`]: what happens where those with the most rows do; [`key_buckets`]: where their rows are counted; [`key_hashes`]: by which hashes.
 //! - [`groups`]: keys and states together; [`expected_groups`]: how many there will be.
 //! - [`partitions`]: rows and groups that are put aside, where groups are many; [`input_rows`]: the rows; [`row_places`]: how they get there.
 //! - [`large`]: states that several workers merge together.
@@ -29,6 +29,7 @@ pub(crate) mod frequent_keys;
 mod groups;
 pub(crate) mod input;
 mod input_rows;
+mod key_buckets;
 mod key_codes;
 mod key_hashes;
 mod key_reader;

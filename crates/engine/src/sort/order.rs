@@ -46,7 +46,7 @@ impl Order {
         }
     }
 
-    /// The same where the largest values come first, which are none of floats.
+    /// The same where that key is in descending order.
     pub(crate) fn first_descending_column(&self) -> Option<usize> {
         self.keys.first().filter(|key| key.descending)?;
         self.first_column()

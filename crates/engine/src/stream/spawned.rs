@@ -19,7 +19,7 @@ pub(crate) trait Ending: Send + Sync {
 
 /// Work that a worker does for a query.
 pub struct Spawned<T> {
-    /// `None` once the work was given up: the query ends.
+    /// `None` once the work has given its result, or was given up since the query ends.
     is_done: Option<oneshot::Receiver<T>>,
     query: Arc<dyn Ending>,
     /// Counts what is held for a client until the work is taken.

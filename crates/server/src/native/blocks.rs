@@ -32,8 +32,7 @@ impl BlockWriter {
     /// # Errors
     /// Where the block cannot be written.
     pub fn write(&self, packet: u64, block: &Block, out: &mut Vec<u8>) -> Result<()> {
-        put_varint(out, packet);
-        put_string(out, "");
+        put_packet_head(packet, out);
         let block = &self.without_unknown_types(block)?;
         match self.codec {
             None => self.append(block, out),
@@ -45,15 +44,14 @@ impl BlockWriter {
         }
     }
 
-    /// The same as a worker does it, which may be interrupted between columns and between frames.
+    /// The same for a worker, which may be interrupted between columns and between frames.
     ///
     /// # Errors
     /// As [`write`](Self::write).
     pub async fn write_in_pieces(self, packet: u64, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         let mut pieces = Pieces::begin();
         let block = self.without_unknown_types(block)?;
-        put_varint(out, packet);
-        put_string(out, "");
+        put_packet_head(packet, out);
         let mut plain = Vec::new();
         plain.extend_from_slice(&BLOCK_INFO);
         write_block_head(&block, &mut plain);
@@ -77,8 +75,7 @@ impl BlockWriter {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn write_plain(&self, packet: u64, block: &Block, out: &mut Vec<u8>) -> Result<()> {
-        put_varint(out, packet);
-        put_string(out, "");
+        put_packet_head(packet, out);
         self.append(block, out)
     }
 
@@ -98,6 +95,12 @@ impl BlockWriter {
         let fields = names.zip(columns.iter().map(|column| column.data_type().clone())).collect();
         Ok(Block::new(Arc::new(Schema { fields }), columns, block.rows()))
     }
+}
+
+/// Appends what stands before a block: the packet's number, and the name of a table, which is the result's own.
+fn put_packet_head(packet: u64, out: &mut Vec<u8>) {
+    put_varint(out, packet);
+    put_string(out, "");
 }
 
 /// Reads the block of one packet, whose bytes arrive in pieces.
