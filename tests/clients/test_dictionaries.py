@@ -90,14 +90,80 @@ def test_dictionaries_may_be_loaded_at_the_start(start_server):
     assert server.value("SELECT dictGet('x', 'v', toUInt64(5))") == "7"
 
 
-def test_another_server_is_refused(folder):
+def test_another_server_that_does_not_answer(folder):
     server, path = folder
     source = own_table(server, "t").replace(str(server.native_port), "1")
     write(path / "d.xml", dictionary("d", source))
     server.query("SYSTEM RELOAD CONFIG")
-    with pytest.raises(ServerError, match="NOT_IMPLEMENTED"):
+    with pytest.raises(ServerError, match="ALL_CONNECTION_TRIES_FAILED"):
         server.query("SELECT dictGet('d', 'v', toUInt64(1))")
-    assert "another server" in server.value("SELECT last_exception FROM system.dictionaries WHERE name = 'd'")
+    assert "localhost:1" in server.value("SELECT last_exception FROM system.dictionaries WHERE name = 'd'")
+
+
+def test_tables_of_another_server(start_server):
+    there = start_server()
+    there.query("CREATE DATABASE far")
+    there.query("CREATE TABLE far.t (id UInt64, v LowCardinality(String), at DateTime) ENGINE = MergeTree ORDER BY id")
+    there.query("INSERT INTO far.t SELECT number, 'v' || toString(number), '2020-01-01 00:00:00' FROM numbers(100000)")
+    there.query("CREATE USER far_reader IDENTIFIED BY 'secret'")
+    there.query("GRANT SELECT ON far.t TO far_reader")
+    here = start_server(settings={"remote_url_allow_hosts": "<host>127.0.0.1</host>", **FILES})
+    whole = f"HOST '127.0.0.1' PORT {there.native_port} USER 'far_reader' PASSWORD 'secret' DB 'far'"
+    columns = "(id UInt64, v String DEFAULT 'none') PRIMARY KEY id SOURCE(CLICKHOUSE({} {})) LAYOUT({}()) LIFETIME({})"
+    here.query("CREATE DICTIONARY h " + columns.format(whole, "TABLE 't' WHERE 'id < 50000' UPDATE_FIELD 'at' UPDATE_LAG 5", "HASHED", 0))
+    here.query("CREATE DICTIONARY d " + columns.format(whole, "TABLE 't'", "DIRECT", 0).replace(" LIFETIME(0)", ""))
+    here.query("CREATE DICTIONARY c " + columns.format(whole, "TABLE 't'", "CACHE", 1000).replace("CACHE()", "CACHE(SIZE_IN_CELLS 1000)"))
+    query = "QUERY 'SELECT id + 1, v FROM t WHERE id < 10' INVALIDATE_QUERY 'SELECT count() FROM t'"
+    here.query("CREATE DICTIONARY q " + columns.format(whole, query, "FLAT", 0))
+    look = "SELECT dictGet('{}', 'v', toUInt64(7)), dictGet('{}', 'v', toUInt64(60000)), dictGet('{}', 'v', toUInt64(200000))"
+    expected = {"h": ["v7", "none", "none"], "d": ["v7", "v60000", "none"], "c": ["v7", "v60000", "none"], "q": ["v6", "none", "none"]}
+    for name, row in expected.items():
+        assert here.rows(look.replace("{}", name)) == [row], name
+    assert here.value("SELECT sum(length(dictGet('d', 'v', number))) FROM numbers(70000)") == there.value(
+        "SELECT sum(length(v)) FROM far.t WHERE id < 70000"
+    )
+    there.query("INSERT INTO far.t SELECT 7, 'new', now()")
+    here.query("SYSTEM RELOAD DICTIONARY h")
+    assert here.value("SELECT dictGet('h', 'v', toUInt64(7))") == "new"
+    # Passwords are nobody's to read.
+    assert "secret" not in here.query("SHOW CREATE DICTIONARY h")
+    assert "secret" not in here.query("SELECT create_table_query, engine_full FROM system.tables WHERE name = 'h'")
+    # The other server's errors are told.
+    for changed, message in (("'secret'", "'wrong'"), "AUTHENTICATION_FAILED"), (("'t'", "'nothing'"), "UNKNOWN_TABLE"):
+        here.query("CREATE OR REPLACE DICTIONARY e " + columns.format(whole, "TABLE 't'", "HASHED", 0).replace(*changed))
+        with pytest.raises(ServerError, match=message):
+            here.query("SELECT dictGet('e', 'v', toUInt64(1))")
+    there.kill()
+    with pytest.raises(ServerError, match="ALL_CONNECTION_TRIES_FAILED"):
+        here.query("SELECT dictGet('d', 'v', toUInt64(1))")
+    assert here.value("SELECT dictGet('h', 'v', toUInt64(7))") == "new", "what is loaded stays"
+
+
+def test_who_may_reach_another_server(start_server):
+    there = start_server()
+    there.query("CREATE TABLE t (id UInt64, v String) ENGINE = MergeTree ORDER BY id")
+    there.query("INSERT INTO t VALUES (1, 'there')")
+    here = start_server(settings=FILES | {"config_reload_interval_ms": 100})
+    statement = (
+        "CREATE DICTIONARY {} (id UInt64, v String) PRIMARY KEY id"
+        f" SOURCE(CLICKHOUSE(HOST '127.0.0.1' PORT {there.native_port} TABLE 't')) LAYOUT(FLAT()) LIFETIME(0)"
+    )
+    # A statement reaches no server of this machine that the configuration does not allow.
+    here.query(statement.format("d"))
+    with pytest.raises(ServerError, match="UNACCEPTABLE_URL"):
+        here.query("SELECT dictGet('d', 'v', toUInt64(1))")
+    # What the operator's own files name may be anywhere.
+    path = pathlib.Path(here.folder) / "dictionaries.d"
+    path.mkdir()
+    write(path / "f.xml", dictionary("f", own_table(there, "t")))
+    here.query("SYSTEM RELOAD CONFIG")
+    assert here.value("SELECT dictGet('f', 'v', toUInt64(1))") == "there"
+    # Who may not read from other servers makes no dictionary that does.
+    here.query("CREATE USER maker")
+    here.query("GRANT CREATE DICTIONARY ON *.* TO maker")
+    assert here.error_code(statement.format("m"), user="maker") == 497
+    here.query("GRANT REMOTE ON *.* TO maker")
+    assert here.error_code(statement.format("m"), user="maker") == 0
 
 
 def test_files_and_commands(folder):

@@ -1,6 +1,10 @@
 """What does not fit into memory goes to disk: the answers are the same, limits hold, and nothing stays behind."""
 
+import io
 
+import numpy
+import pyarrow
+import pyarrow.parquet
 import pytest
 from server import Server, ServerError, wait_until
 
@@ -70,6 +74,58 @@ def test_a_full_disk_fails_the_query_alone(start_server, small_disk):
     assert list(disk.folder.iterdir()) == []
     assert server.value("SELECT 1") == "1"
 
+
+# More than an INSERT holds in memory.
+PARQUET_ROWS = 8_000_000
+
+
+@pytest.fixture(scope="module")
+def parquet():
+    numbers = numpy.random.default_rng(7).integers(0, 1 << 62, PARQUET_ROWS)
+    file = io.BytesIO()
+    columns = {"n": numbers, "unknown": numpy.arange(PARQUET_ROWS)}
+    pyarrow.parquet.write_table(pyarrow.table(columns), file, row_group_size=1_000_000, use_dictionary=False)
+    assert len(file.getvalue()) > 80_000_000
+    return file.getvalue(), int(numbers.astype("uint64").sum())
+
+
+def chunked(body):
+    """A request's body whose length is not told before."""
+    return (body[at : at + 1_000_003] for at in range(0, len(body), 1_000_003))
+
+
+def test_data_that_are_read_by_place(start_server, parquet):
+    server = start_server()
+    server.query("CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n")
+    body, expected = parquet
+    insert = "INSERT INTO t FORMAT Parquet"
+    for data in body, chunked(body):
+        answer = server.http(insert, body=data, query_id="by place", max_memory_usage=400_000_000, timeout=120)
+        assert answer.status == 200, answer.text
+        assert server.rows("SELECT count(), sum(n) FROM t") == [[str(PARQUET_ROWS), str(expected)]]
+        wait_until(lambda: temporary(server) == 0, "temporary files are gone")
+        server.query("TRUNCATE TABLE t")
+    server.query("SYSTEM FLUSH LOGS")
+    for part in body[:70_000_000], body[:70_000_000] + bytes(1_000), bytes(70_000_000):
+        answer = server.http(insert, body=part, timeout=120)
+        assert answer.status == 400 and answer.headers["X-ClickHouse-Exception-Code"] == "117", answer.text
+    refused = {"max_temporary_data_on_disk_size_for_query": 40_000_000}, {"input_format_skip_unknown_fields": 0}
+    for settings, code in zip(refused, ("396", "117"), strict=True):
+        answer = server.http(insert, body=body, timeout=120, **settings)
+        assert answer.headers["X-ClickHouse-Exception-Code"] == code, answer.text
+    wait_until(lambda: temporary(server) == 0, "temporary files are gone")
+    assert server.rows("SELECT count() FROM t") == [["0"]]
+    assert list((server.folder / "tmp").iterdir()) == []
+
+
+def test_a_disk_that_data_read_by_place_fill(start_server, small_disk, parquet):
+    disk = small_disk(48)
+    server = start_server(settings={"tmp_path": f"{disk.folder}/"})
+    server.query("CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n")
+    answer = server.http("INSERT INTO t FORMAT Parquet", body=parquet[0], timeout=120)
+    assert answer.headers["X-ClickHouse-Exception-Code"] == "243", answer.text
+    wait_until(lambda: temporary(server) == 0, "temporary files are gone")
+    assert server.rows("SELECT count() FROM t") == [["0"]]
 
 
 def test_leftovers_are_removed_at_the_start(start_server):

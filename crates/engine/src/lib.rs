@@ -36,7 +36,7 @@ mod works;
 
 pub use engine::Engine;
 pub use query_context::{Check, OutsideLimit, Progress, QueryContext};
-pub use spill::TemporaryFolder;
+pub use spill::{SpillFile, SpillKind, TemporaryFolder};
 pub use step_profile::{PlanProfile, StepFigures};
 pub use stream::{Completion, Helpers, InsertStream, QueryStream, Spawned};
 pub use thread_work::{ThreadProgress, ThreadWork};

@@ -11,6 +11,7 @@ use squall_types::{
 };
 
 use crate::options::FormatOptions;
+use crate::parquet::ReadAt;
 use crate::split::{RowEnds, SplitReader};
 use crate::wire::{Cursor, Stop};
 
@@ -65,6 +66,14 @@ pub trait InputFormat: Send {
     /// Whether [`next_block`](Self::next_block) has any.
     fn reads_at_end(&self) -> bool {
         false
+    }
+
+    /// Instead of [`feed`](Self::feed): where the bytes are, for a format that [is read by place](crate::is_read_by_place).
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` for another format.
+    fn open(&mut self, _source: Arc<dyn ReadAt>) -> Result<()> {
+        Err(Error::logical("a format that is not read by place"))
     }
 
     /// How pieces of what follows can be read apart from each other; `None` where, or as long as, they cannot.

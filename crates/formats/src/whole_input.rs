@@ -1,11 +1,13 @@
 //! Formats whose input is held until all of it is there: their end says what is where.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use squall_types::{Error, ErrorCode, Result, checkpoint, grow};
 
 use crate::input::{InputBlock, InputFormat};
 use crate::options::FormatOptions;
+use crate::parquet::ReadAt;
 use crate::schema::read_error;
 
 /// Bytes that are asked for at once.
@@ -24,6 +26,14 @@ pub(crate) trait WholeFormat: Send {
     /// What is wrong with it.
     fn open(&self, bytes: Vec<u8>) -> Result<Self::Opened>;
 
+    /// Opens input that is read by place.
+    ///
+    /// # Errors
+    /// What is wrong with it; `LOGICAL_ERROR` where the format cannot.
+    fn open_at(&self, _source: Arc<dyn ReadAt>) -> Result<Self::Opened> {
+        Err(Error::logical("a format that is not read by place"))
+    }
+
     /// The next rows; `None` at the end.
     ///
     /// # Errors
@@ -35,12 +45,13 @@ pub(crate) trait WholeFormat: Send {
 pub(crate) struct WholeInput<F: WholeFormat> {
     format: F,
     bytes: Bytes,
+    source: Option<Arc<dyn ReadAt>>,
     opened: Option<F::Opened>,
 }
 
 impl<F: WholeFormat> WholeInput<F> {
     pub fn new(format: F, options: &FormatOptions) -> Self {
-        Self { format, bytes: Bytes::new(F::WHAT, options), opened: None }
+        Self { format, bytes: Bytes::new(F::WHAT, options), source: None, opened: None }
     }
 }
 
@@ -60,8 +71,15 @@ impl<F: WholeFormat> InputFormat for WholeInput<F> {
         true
     }
 
+    fn open(&mut self, source: Arc<dyn ReadAt>) -> Result<()> {
+        self.source = Some(source);
+        Ok(())
+    }
+
     fn next_block(&mut self) -> Result<Option<InputBlock>> {
-        if !self.bytes.held.is_empty() {
+        if let Some(source) = self.source.take() {
+            self.opened = Some(self.format.open_at(source)?);
+        } else if !self.bytes.held.is_empty() {
             self.opened = Some(self.format.open(std::mem::take(&mut self.bytes.held))?);
         }
         let Some(opened) = &mut self.opened else { return Ok(None) };

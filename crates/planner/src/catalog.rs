@@ -414,14 +414,6 @@ pub trait Catalog: Send + Sync {
         Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Dictionary (`{name}`) not found")))
     }
 
-    /// Whether an address, `host` or `host:port`, is this server's.
-    ///
-    /// # Errors
-    /// `NOT_IMPLEMENTED` where it is another's.
-    fn check_address_is_local(&self, address: &str) -> Result<()> {
-        Err(Error::not_implemented(format!("Reading from another server, {address},")))
-    }
-
     /// Whether there is a cluster of this name, and a query may use clusters.
     ///
     /// # Errors
@@ -437,7 +429,9 @@ pub trait Catalog: Send + Sync {
     /// `ACCESS_DENIED`, `CLUSTER_DOESNT_EXIST`; those of the address, of the connection, and of the other server.
     fn remote(&self, call: &RemoteCall, _subqueries: &dyn SubqueryRunner) -> Result<RemoteRows> {
         match &call.servers {
-            RemoteServers::Addresses { addresses, .. } => self.check_address_is_local(addresses)?,
+            RemoteServers::Addresses { addresses, .. } => {
+                return Err(Error::not_implemented(format!("Reading from another server, {addresses},")));
+            }
             RemoteServers::Cluster { name, .. } => self.check_cluster(name)?,
         }
         Ok(RemoteRows { own_shards: 1, others: None })

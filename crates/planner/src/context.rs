@@ -10,7 +10,7 @@ use squall_sql::ast;
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 
 use crate::catalog::Catalog;
-use crate::dictionary::OutsideSource;
+use crate::dictionary::{OutsideSource, SourceServer};
 use crate::explain::Shown;
 use crate::plan::{Plan, Scan};
 
@@ -73,11 +73,20 @@ pub trait SubqueryRunner {
     /// Whatever running it meets.
     fn run(&self, plan: Plan) -> Result<Vec<Block>>;
 
-    /// The rows of a query of a dictionary's source, which is the server's own query and not that of who looks something up.
+    /// The rows of a query of a dictionary's source, which is the server's own query and not that of who looks something up. `server` may be
+    /// another one.
     ///
     /// # Errors
-    /// Those of the query.
-    fn run_source(&self, query: &ast::Query, context: &PlannerContext<'_>) -> Result<Vec<Block>> {
+    /// Those of the query; of the connection to another server, and `NOT_IMPLEMENTED` where none can be asked.
+    fn run_source(
+        &self,
+        query: &ast::Query,
+        server: Option<&SourceServer>,
+        context: &PlannerContext<'_>,
+    ) -> Result<Vec<Block>> {
+        if let Some(SourceServer { host, .. }) = server {
+            return Err(Error::not_implemented(format!("Reading from another server, {host},")));
+        }
         self.run(crate::plan_query(query, context)?)
     }
 

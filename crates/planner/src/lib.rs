@@ -51,7 +51,8 @@ pub use definition::{
 pub use describe::{describe_query, describe_table_function};
 pub use dictionary::{
     DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,
-    OutsideSource, QuerySource, parse_dictionary, plan_configured_dictionary, plan_dictionary, renamed_dictionary,
+    OutsideSource, QuerySource, SourceServer, parse_dictionary, plan_configured_dictionary, plan_dictionary,
+    renamed_dictionary,
 };
 pub use explain::{
     DescribeScan, DescribeWork, ExplainOptions, Shown, StepWork, explain_plan, not_explained, readable_rows,

@@ -7,15 +7,15 @@ use squall_types::{Block, Result, Schema};
 
 use crate::catalog::LoadedByQuery;
 use crate::context::PlannerContext;
-use crate::dictionary::OutsideSource;
+use crate::dictionary::{OutsideSource, SourceServer};
 
 /// Fetches the rows of dictionaries' sources.
 pub trait SourceReader {
-    /// The rows of a query of this server, which `address` must be where it is given.
+    /// The rows of a query of a server; without one, of this server.
     ///
     /// # Errors
-    /// Those of the query; `NOT_IMPLEMENTED` for another server.
-    fn query(&mut self, query: &ast::Query, address: Option<&str>) -> Result<Vec<Block>>;
+    /// Those of the query; of the connection, and `UNACCEPTABLE_URL` for another server that may not be asked.
+    fn query(&mut self, query: &ast::Query, server: Option<&SourceServer>) -> Result<Vec<Block>>;
 
     /// The rows of a source outside of this server's tables, as blocks of `schema`; those of `keys` alone where they are given.
     ///
@@ -44,11 +44,8 @@ pub struct ContextReader<'a, 'b> {
 }
 
 impl SourceReader for ContextReader<'_, '_> {
-    fn query(&mut self, query: &ast::Query, address: Option<&str>) -> Result<Vec<Block>> {
-        if let Some(address) = address {
-            self.context.catalog.check_address_is_local(address)?;
-        }
-        self.context.subqueries.run_source(query, self.context)
+    fn query(&mut self, query: &ast::Query, server: Option<&SourceServer>) -> Result<Vec<Block>> {
+        self.context.subqueries.run_source(query, server, self.context)
     }
 
     fn outside(&mut self, source: &OutsideSource, schema: &Arc<Schema>, keys: Option<&Block>) -> Result<Vec<Block>> {

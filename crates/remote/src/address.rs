@@ -3,6 +3,9 @@
 use squall_files::glob::alternatives;
 use squall_types::{Error, ErrorCode, Result};
 
+/// The port of the native protocol under TLS where an address names none.
+pub const SECURE_PORT: u16 = 9440;
+
 /// A server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {

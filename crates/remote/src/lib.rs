@@ -11,7 +11,8 @@ pub mod s3;
 mod table;
 mod write;
 
-pub use address::{Address, shards};
+pub use address::{Address, SECURE_PORT, shards};
 pub use link::{Peer, Peers};
 pub use reach::Reach;
+pub use read::query;
 pub use table::{RemoteTable, Target};

@@ -24,6 +24,8 @@ pub struct Peer {
     pub user: String,
     /// The user's password.
     pub password: String,
+    /// The database of tables without one.
+    pub database: String,
     /// Whether to speak under TLS.
     pub is_secure: bool,
 }
@@ -74,6 +76,7 @@ impl Peer {
             host: address.host.clone(),
             user: self.user.clone(),
             password: self.password.clone(),
+            database: self.database.clone(),
             connect_timeout: CONNECT_TIMEOUT,
             tls,
             client_name: "server",

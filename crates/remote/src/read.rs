@@ -8,10 +8,12 @@ use std::task::Waker;
 use squall_files::Account;
 use squall_native::{Packet, Query};
 use squall_storage::{Claim, FedScan, Feed, Morsel, TableScan};
-use squall_types::{Block, CastOptions, Error, ErrorCode, Result, Schema, Value, cast};
+use squall_types::{Block, CastOptions, Error, ErrorCode, Result, Schema, Value, cast, checkpoint};
 
 use crate::link::{Peers, in_time, wait_for};
 
+/// A block is so much work, for checkpoints.
+const BLOCK_WORK: usize = 1 << 16;
 /// The most rows of a block without columns.
 const COUNTED_ROWS: u64 = 1 << 20;
 
@@ -101,6 +103,29 @@ async fn follow(peers: &Peers, shard: usize, text: &str, counts: bool, blocks: &
             _ => {}
         }
     }
+}
+
+/// The rows of a query of the first shard's server. Waits on the calling thread, which must be one that may.
+///
+/// # Errors
+/// Those of the connection, of the query, and of the caller's limits.
+pub fn query(peers: &Peers, text: &str) -> Result<Vec<Block>> {
+    let rows = async {
+        let mut connection = peers.connect(0).await?;
+        connection.send_query(&Query { text, ..Query::default() }).await?;
+        let mut blocks = Vec::new();
+        loop {
+            match in_time(connection.next_packet()).await?? {
+                Packet::Data(block) if block.is_empty() => {}
+                Packet::Data(block) => blocks.push(block),
+                Packet::Exception(error) => return Err(error),
+                Packet::EndOfStream => return Ok(blocks),
+                _ => {}
+            }
+            checkpoint(BLOCK_WORK)?;
+        }
+    };
+    wait_for(rows).map_err(|error| error.context(format_args!("from {}", peers.names())))
 }
 
 impl TableScan for RemoteScan {

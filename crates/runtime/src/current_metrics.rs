@@ -47,6 +47,7 @@ metrics! {
     TemporaryFilesForSort "Number of temporary files created for external sorting";
     TemporaryFilesForAggregation "Number of temporary files created for external aggregation";
     TemporaryFilesForJoin "Number of temporary files created for JOIN";
+    TemporaryFilesUnknown "Number of temporary files created for another purpose: the data of an INSERT that are read by place";
     QueryNonInternal "Number of executing non-internal queries (queries initiated by users, excluding internal queries from ClickHouse).";
     ConcurrentQueryAcquired "Total number of acquired query slots.";
     ConcurrentQueryScheduled "Total number of query slot requests are being scheduled currently.";

@@ -348,6 +348,10 @@ impl KeyTable for BytesTable {
         self.reader.keep(&self.form, keys, rows, hashes)
     }
 
+    fn kept_hashes(&mut self, kept: &[Column], rows: usize, hashes: &mut Vec<u64>) -> Result<()> {
+        self.reader.kept_hashes(&self.form, kept, rows, hashes)
+    }
+
     fn kept_group_ids<'a>(
         &mut self,
         kept: &'a [Column],

@@ -279,6 +279,12 @@ impl<K: Packed, const WORDS: usize> KeyTable for FixedTable<K, WORDS> {
         Ok(K::columns(&self.packed))
     }
 
+    fn kept_hashes(&mut self, kept: &[Column], _rows: usize, hashes: &mut Vec<u64>) -> Result<()> {
+        K::read(kept, &mut self.packed)?;
+        hashes.extend(self.packed.iter().map(|key| key.hash()));
+        Ok(())
+    }
+
     fn kept_group_ids<'a>(
         &mut self,
         kept: &'a [Column],

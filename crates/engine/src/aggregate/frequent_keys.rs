@@ -28,17 +28,16 @@ const ROWS_MAX: u64 = u32::MAX as u64 / 4;
 const WANTED_MAX: u64 = 1_000;
 /// Buckets of a worker until it has seen some rows: a megabyte, which lies in the caches.
 const BUCKETS: usize = 1 << 16;
-/// Buckets of a worker, and of all workers, at most.
-const BUCKETS_MAX: usize = 1 << 20;
-const BUCKETS_OF_ALL_MAX: usize = 1 << 22;
+/// Buckets of all workers at most, and one for so many rows at most, where that is more: they take a small part of what groups would.
+const BUCKETS_OF_ALL_MAX: usize = 1 << 21;
+const ROWS_PER_BUCKET: u64 = 8;
 /// After so many rows a worker looks at what it has seen: whether keys come again at all, then how many buckets there should be, at last
 /// whether that leaves out enough.
 const CHECKS_AT_ROWS: [u64; 3] = [1 << 15, 1 << 17, 1 << 20];
 /// Where the last wanted key has fewer votes at either of the first two, all keys are alike.
 const VOTES_MIN: [u32; 2] = [2, 3];
-/// The last wanted key should have so many times more rows than a bucket has on average, by the rows seen so far. Where a table is sorted, these
-/// are of fewer keys than all.
-const ROWS_OF_BUCKETS: u64 = 64;
+/// The last wanted key should have so many times more rows than a bucket has on average.
+const TIMES_AVERAGE: f64 = 64.0;
 /// Where fewer buckets have rows at the second look, groups are so few that their table lies in the caches.
 const USED_MIN: usize = 8_192;
 /// Where fewer than one of so many rows passes the filters, reading the rows twice takes longer than grouping those: with keys packed into an
@@ -59,6 +58,8 @@ pub(crate) struct FrequentKeys {
     grouping: Arc<Grouping>,
     hashes: KeyHashes,
     wanted: usize,
+    /// Rows that there are.
+    rows: u64,
     /// Workers that count.
     workers: AtomicUsize,
     /// Rows that came to the filters, and rows that were counted behind them.
@@ -87,6 +88,7 @@ impl FrequentKeys {
                 grouping: grouping.clone(),
                 hashes: KeyHashes::new(),
                 wanted,
+                rows,
                 workers: AtomicUsize::new(0),
                 read_rows: AtomicU64::new(0),
                 counted_rows: AtomicU64::new(0),
@@ -107,6 +109,19 @@ impl FrequentKeys {
         read >= PASSING_ROWS && self.counted_rows.load(Ordering::Relaxed) < read / part
     }
 
+    /// How many buckets a worker should have, which has seen so many rows, and gave the last wanted key these votes at its first look and now.
+    fn buckets(&self, seen: u64, votes: [u32; 2]) -> usize {
+        let workers = self.workers.load(Ordering::Relaxed).max(1);
+        let rows = (self.rows as f64 / workers as f64).max(seen as f64);
+        // In a table that is sorted, later rows may be of other keys: votes then grow less than rows do, or not at all.
+        let [before, now] = votes.map(f64::from);
+        let between = (CHECKS_AT_ROWS[1] / CHECKS_AT_ROWS[0]) as f64;
+        let exponent = ((now / before).ln() / between.ln()).clamp(0.0, 1.0);
+        let expected = now * (rows / seen as f64).powf(exponent);
+        let most = BUCKETS_OF_ALL_MAX.max((self.rows / ROWS_PER_BUCKET) as usize) / workers;
+        ((TIMES_AVERAGE * rows / expected) as usize).min(most).next_power_of_two()
+    }
+
     fn hash(&self, block: &Block, hashes: &mut Vec<u64>) -> Result<()> {
         let keys = self.grouping.keys.iter().map(|key| evaluate(key, block)).collect::<Result<Vec<Column>>>()?;
         self.hashes.of(&keys, block.rows(), hashes)
@@ -121,6 +136,8 @@ struct KeyCounts {
     buckets: Buckets,
     /// How often what was seen has been looked at.
     checks: usize,
+    /// The votes of the last wanted key at the first look.
+    votes_before: u32,
     /// Since when the worker reads.
     began: Instant,
     hashes: Vec<u64>,
@@ -133,6 +150,7 @@ impl Sink for FrequentKeysSink {
             shared: self.0.clone(),
             buckets: Buckets::new(BUCKETS)?,
             checks: 0,
+            votes_before: 1,
             began: Instant::now(),
             hashes: Vec::new(),
         }))
@@ -142,10 +160,17 @@ impl Sink for FrequentKeysSink {
         let mut all: Option<Buckets> = None;
         for local in locals.into_iter().filter(|_| !self.is_done()) {
             let buckets = downcast_local::<KeyCounts>(local)?.buckets;
-            match &mut all {
-                Some(all) => all.merge(buckets)?,
-                None => all = Some(buckets),
-            }
+            all = match all {
+                // Where there is no memory for them, the rows are grouped at once.
+                Some(mut all) => match all.merge(buckets) {
+                    Ok(()) => Some(all),
+                    Err(_) => {
+                        self.0.give_up();
+                        None
+                    }
+                },
+                None => Some(buckets),
+            };
         }
         let _ = self.0.chosen.set(all.and_then(|all| all.choose(self.0.wanted)));
         Ok(())
@@ -166,11 +191,11 @@ impl Sink for FrequentKeysSink {
 
 impl KeyCounts {
     /// Looks at the rows that have come: whether it is worth it to count the others, and in how many buckets.
-    fn check(&mut self) -> Result<bool> {
-        let Self { shared, buckets, checks, began, .. } = self;
+    fn check(&mut self) -> bool {
+        let Self { shared, buckets, checks, votes_before, began, .. } = self;
         let check = std::mem::replace(checks, *checks + 1);
         let Some(votes_min) = VOTES_MIN.get(check) else {
-            return Ok(buckets.rows() < ROWS_MAX && buckets.choose(shared.wanted).is_some());
+            return buckets.rows() < ROWS_MAX && buckets.choose(shared.wanted).is_some();
         };
         let votes = buckets.least_rows(shared.wanted);
         let are_few = check > 0 && buckets.used() < USED_MIN;
@@ -178,14 +203,14 @@ impl KeyCounts {
         let time = began.elapsed().saturating_sub(BEGINNING);
         let is_slow = time.as_nanos() > counting.as_nanos() * u128::from(buckets.rows());
         if votes < *votes_min || are_few || is_slow {
-            return Ok(false);
+            return false;
         }
         if check > 0 {
-            let count = (ROWS_OF_BUCKETS * buckets.rows() / u64::from(votes)) as usize;
-            let most = BUCKETS_OF_ALL_MAX / shared.workers.load(Ordering::Relaxed).max(1);
-            buckets.cut(count.min(most / 2).next_power_of_two().min(BUCKETS_MAX))?;
+            // Where there is no memory for them, the rows are grouped at once.
+            return buckets.cut(shared.buckets(buckets.rows(), [*votes_before, votes])).is_ok();
         }
-        Ok(true)
+        *votes_before = votes;
+        true
     }
 }
 
@@ -195,7 +220,7 @@ impl LocalSink for KeyCounts {
         self.buckets.count(&self.hashes);
         self.shared.counted_rows.fetch_add(block.rows() as u64, Ordering::Relaxed);
         let next_check = CHECKS_AT_ROWS.get(self.checks).copied().unwrap_or(ROWS_MAX);
-        if self.buckets.rows() >= next_check && !self.check()? {
+        if self.buckets.rows() >= next_check && !self.check() {
             self.shared.give_up();
         }
         Ok(())

@@ -130,6 +130,18 @@ impl KeyReader {
         })
     }
 
+    /// Appends the hashes of keys by what was [kept](Self::keep) of them.
+    pub(super) fn kept_hashes(
+        &mut self,
+        form: &Form,
+        kept: &[Column],
+        rows: usize,
+        hashes: &mut Vec<u64>,
+    ) -> Result<()> {
+        hashes.extend_from_slice(&self.read_kept(form, kept, rows)?.known.hashes);
+        Ok(())
+    }
+
     /// The keys of rows by what was [kept](Self::keep) of them.
     pub(super) fn read_kept<'a>(&'a mut self, form: &Form, kept: &'a [Column], rows: usize) -> Result<ReadKeys<'a>> {
         let strings = match (form, kept) {

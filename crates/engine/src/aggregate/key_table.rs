@@ -52,6 +52,11 @@ pub(crate) trait KeyTable: Send + Sync + Any {
         Err(Error::logical("the hashes of keys that have none"))
     }
 
+    /// Appends the hashes of keys by what was [kept](Self::keep) of them.
+    fn kept_hashes(&mut self, _kept: &[Column], _rows: usize, _hashes: &mut Vec<u64>) -> Result<()> {
+        Err(Error::logical("the hashes of keys that have none"))
+    }
+
     /// The group of each row by what was [kept](Self::keep) of its keys.
     fn kept_group_ids<'a>(
         &mut self,

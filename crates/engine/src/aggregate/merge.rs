@@ -13,6 +13,7 @@ use squall_functions::{Accumulator, STEP_ITEMS};
 use squall_runtime::Pieces;
 use squall_types::{Block, Column, Error, Result, Schema};
 
+use super::cut_again::{PartitionNumber, cut_again};
 use super::expected_groups::ExpectedGroups;
 use super::groups::{GROUPS_AT_ONCE, Groups};
 use super::key_table::{KeyKind, KeyTable};
@@ -236,19 +237,18 @@ impl Units for Merging {
     }
 
     async fn run(self: Arc<Self>, unit: usize, rows: Rows) -> Result<()> {
-        let (parts, is_only_partition, spilling, jobs) = {
+        let (parts, partitions, spilling, jobs) = {
             let mut merge = self.merge.lock();
             let parts = merge.parts.get_mut(unit).map(std::mem::take);
-            (parts, merge.partitions == 1, merge.spilling.clone(), merge.jobs.clone())
+            (parts, merge.partitions, merge.spilling.clone(), merge.jobs.clone())
         };
         let Some(parts) = parts else { return jobs.help().await };
-        let open = jobs.open();
+        let mut open = Some(jobs.open());
         let grouping = &*self.grouping;
         let mut pieces = Pieces::begin();
-        let needs_group = is_only_partition && grouping.sets.is_some_and(|sets| sets.has_group_without_rows);
+        let needs_group = partitions == 1 && grouping.sets.is_some_and(|sets| sets.has_group_without_rows);
         // A worker that got no rows has a table all the same.
         let parts = parts.into_iter().filter(|part| !needs_group || part.len() > 0).collect::<Vec<_>>();
-        let mut large = LargeGroups::default();
         if let Some(spilling) = spilling {
             let mut partitions = vec![spilling.partition(unit)];
             while let Some(partition) = partitions.pop() {
@@ -278,7 +278,47 @@ impl Units for Merging {
             }
             return Ok(());
         }
+        let number = PartitionNumber { number: unit, partitions };
+        for parts in cut_again(parts, number, grouping, &mut pieces).await? {
+            let groups = self.merged(parts, &jobs, &mut pieces).await?;
+            // Of several parts none has large states.
+            open = None;
+            self.give(groups, &rows, &mut pieces).await?;
+        }
+        drop(open);
+        Ok(())
+    }
+}
+
+/// Merges groups `first..` of another accumulator, which are the groups `to` of one that has `groups` from now on: all at once, or fewer
+/// at a time where their states have many values.
+async fn merge_states(
+    into: &mut dyn Accumulator,
+    from: &mut dyn Accumulator,
+    first: usize,
+    to: &[u32],
+    groups: usize,
+    pieces: &mut Pieces,
+) -> Result<()> {
+    let mut at = 0;
+    while at < to.len() {
+        let mut end = to.len();
+        while end - at > 1 && from.items(first + at..first + end) > STEP_ITEMS {
+            end = at + (end - at) / 2;
+        }
+        into.merge_range(from, first + at, &to[at..end], groups)?;
+        pieces.pause().await;
+        at = end;
+    }
+    Ok(())
+}
+
+impl Merging {
+    /// The groups of what several workers have of a partition, each key once.
+    async fn merged(&self, parts: Vec<Part>, jobs: &Jobs, pieces: &mut Pieces) -> Result<Groups> {
+        let grouping = &*self.grouping;
         let all: usize = parts.iter().map(Part::len).sum();
+        let mut large = LargeGroups::default();
         let mut parts = parts.into_iter().peekable();
         let mut groups = match parts.next_if(|part| matches!(part, Part::Groups { .. })) {
             Some(Part::Groups { groups, large: own }) => {
@@ -309,7 +349,7 @@ impl Units for Merging {
                 let groups = table.groups();
                 pieces.pause().await;
                 for (accumulator, other) in accumulators.iter_mut().zip(&mut others) {
-                    merge_states(&mut **accumulator, &mut **other, first, &to, groups, &mut pieces).await?;
+                    merge_states(&mut **accumulator, &mut **other, first, &to, groups, pieces).await?;
                 }
                 for state in large_others.extract_if(.., |state| (state.group as usize) < first + to.len()) {
                     let group = to[state.group as usize - first];
@@ -319,37 +359,11 @@ impl Units for Merging {
         }
         if !large.is_empty() {
             let count = groups.len();
-            jobs.merge(large, &mut groups.accumulators, count, &mut pieces).await?;
+            jobs.merge(large, &mut groups.accumulators, count, pieces).await?;
         }
-        drop(open);
-        self.give(groups, &rows, &mut pieces).await
+        Ok(groups)
     }
-}
 
-/// Merges groups `first..` of another accumulator, which are the groups `to` of one that has `groups` from now on: all at once, or fewer
-/// at a time where their states have many values.
-async fn merge_states(
-    into: &mut dyn Accumulator,
-    from: &mut dyn Accumulator,
-    first: usize,
-    to: &[u32],
-    groups: usize,
-    pieces: &mut Pieces,
-) -> Result<()> {
-    let mut at = 0;
-    while at < to.len() {
-        let mut end = to.len();
-        while end - at > 1 && from.items(first + at..first + end) > STEP_ITEMS {
-            end = at + (end - at) / 2;
-        }
-        into.merge_range(from, first + at, &to[at..end], groups)?;
-        pieces.pause().await;
-        at = end;
-    }
-    Ok(())
-}
-
-impl Merging {
     /// Gives the results of merged groups.
     async fn give(&self, all: Groups, rows: &Rows, pieces: &mut Pieces) -> Result<()> {
         let groups = all.len();

@@ -20,6 +20,7 @@ mod arena;
 pub(crate) mod bounds;
 pub(crate) mod bytes_table;
 mod coded_keys;
+mod cut_again;
 pub(crate) mod dictionary_table;
 pub(crate) mod direct_table;
 mod expected_groups;

@@ -17,8 +17,8 @@ use super::sink::Grouping;
 /// Partitions of groups that are put aside, or go to disk.
 pub(super) const PARTITIONS: usize = 256;
 /// Rows that are cut into partitions together, unless they are long: so many bytes are enough.
-const CUT_ROWS: usize = 1 << 17;
-const CUT_BYTES: usize = 4 << 20;
+pub(super) const CUT_ROWS: usize = 1 << 17;
+pub(super) const CUT_BYTES: usize = 4 << 20;
 /// Of so many partitions one is a sample: what it has becomes groups early, so that one knows how many groups there are.
 const SAMPLED: usize = 16;
 const SAMPLE_ROWS: usize = 4_096;
@@ -26,6 +26,8 @@ const SAMPLE_ROWS: usize = 4_096;
 /// memory, to leave them as they are.
 const MERGED_ROWS: usize = 1 << 16;
 const MERGED_BYTES: usize = 2 << 20;
+/// So many times more where the sample tells that most rows make groups: groups take more memory than rows, and would be looked up again.
+const NEW_TIMES: usize = 16;
 /// Rows and groups that are merged at once, about.
 const MERGED_AT_ONCE: usize = 32_768;
 /// Where that leaves nearly all groups, it is done again when there are so many times more.
@@ -82,12 +84,15 @@ impl Partition {
         self.parts.push(part);
     }
 
-    /// Whether all should become groups.
-    fn is_due(&self, number: usize) -> bool {
+    /// Whether all should become groups. `are_new` tells that of those that have become groups, most are.
+    fn is_due(&self, number: usize, are_new: bool) -> bool {
         let times = if self.are_new { MERGED_AGAIN } else { 1 };
-        let least = if number.is_multiple_of(SAMPLED) { SAMPLE_ROWS } else { MERGED_ROWS };
-        self.fresh >= least.max(times * self.merged)
-            || self.fresh_bytes >= MERGED_BYTES.max(times * self.merged_bytes())
+        let (rows, bytes) = match number.is_multiple_of(SAMPLED) {
+            true => (SAMPLE_ROWS, MERGED_BYTES),
+            false if are_new => (MERGED_ROWS * NEW_TIMES, MERGED_BYTES * NEW_TIMES),
+            false => (MERGED_ROWS, MERGED_BYTES),
+        };
+        self.fresh >= rows.max(times * self.merged) || self.fresh_bytes >= bytes.max(times * self.merged_bytes())
     }
 
     fn merged_bytes(&self) -> usize {
@@ -198,7 +203,7 @@ impl Partitions {
         }
         let bytes = std::mem::take(&mut self.uncut_bytes);
         reserve(bytes)?;
-        let (places, ends) = places_by_partition(&hashes);
+        let (places, ends) = places_by_partition(&hashes, PARTITIONS, |hash| partition_of(hash, PARTITIONS));
         let rows = InputRows::in_places(&uncut, &RowPlaces::new(places))?;
         let mut start = 0;
         for (partition, end) in self.partitions.iter_mut().zip(ends) {
@@ -220,14 +225,14 @@ impl Partitions {
             self.cut_rows()?;
             self.swept = self.partitions.len();
         }
-        let mut at_once = 0;
+        let (mut at_once, are_new) = (0, self.are_new());
         for _ in 0..self.partitions.len() {
             let number = self.next;
             self.next = (number + 1) % self.partitions.len();
             let partition = &mut self.partitions[number];
             let is_swept = self.swept > 0 && partition.fresh > 0;
             self.swept = self.swept.saturating_sub(1);
-            if !is_swept && !partition.is_due(number) {
+            if !is_swept && !partition.is_due(number, are_new) {
                 continue;
             }
             let (before, bytes) = (partition.merged + partition.fresh, partition.bytes);
@@ -244,12 +249,21 @@ impl Partitions {
         Ok(())
     }
 
+    /// Whether enough became groups to tell of the others.
+    fn is_sampled(&self) -> bool {
+        self.merged.0 > PARTITIONS / SAMPLED * SAMPLE_ROWS / 2
+    }
+
+    /// Whether most rows make groups.
+    fn are_new(&self) -> bool {
+        self.is_sampled() && self.merged.1 > self.merged.0 / 4 * 3
+    }
+
     /// Whether most rows belong to groups that are there, though they come far from each other, and these are not many.
     pub(super) fn have_few_groups(&self) -> bool {
         let (before, left) = self.merged;
         let are_merged = || self.partitions.iter().map(|partition| partition.merged).filter(|merged| *merged > 0);
-        let is_sampled = before > PARTITIONS / SAMPLED * SAMPLE_ROWS / 2;
-        is_sampled
+        self.is_sampled()
             && left < before / 4
             && are_merged().sum::<usize>() * PARTITIONS <= FEW_GROUPS_MAX * are_merged().count()
     }
@@ -289,10 +303,14 @@ impl Partitions {
 }
 
 /// The places of rows with these hashes where they come by partition, and as they came within each; and where each partition's end.
-fn places_by_partition(hashes: &[u64]) -> (Vec<u32>, [usize; PARTITIONS]) {
-    let mut ends = [0; PARTITIONS];
+pub(super) fn places_by_partition(
+    hashes: &[u64],
+    partitions: usize,
+    number_of: impl Fn(u64) -> usize,
+) -> (Vec<u32>, Vec<usize>) {
+    let mut ends = vec![0; partitions];
     for hash in hashes {
-        ends[partition_of(*hash, PARTITIONS)] += 1;
+        ends[number_of(*hash)] += 1;
     }
     let mut all = 0;
     for end in &mut ends {
@@ -300,7 +318,7 @@ fn places_by_partition(hashes: &[u64]) -> (Vec<u32>, [usize; PARTITIONS]) {
         all += std::mem::replace(end, all);
     }
     let place = |hash: &u64| {
-        let end = &mut ends[partition_of(*hash, PARTITIONS)];
+        let end = &mut ends[number_of(*hash)];
         *end += 1;
         (*end - 1) as u32
     };
@@ -415,20 +433,20 @@ mod tests {
         let mut partition = Partition::default();
         let rows = |rows| Part::Rows(InputRows { keys: Vec::new(), arguments: Vec::new(), rows });
         partition.push(rows(SAMPLE_ROWS), 1);
-        assert!(partition.is_due(0) && !partition.is_due(1));
+        assert!(partition.is_due(0, false) && !partition.is_due(1, false));
         partition.push(rows(1), MERGED_BYTES);
-        assert!(partition.is_due(1));
+        assert!(partition.is_due(1, false) && !partition.is_due(1, true));
         // Once most of them are known to be new, only when there are many more.
         (partition.merged, partition.are_new) = (partition.fresh, true);
         (partition.fresh, partition.fresh_bytes) = (0, 0);
         partition.push(rows(SAMPLE_ROWS), MERGED_BYTES);
-        assert!(!partition.is_due(0) && !partition.is_due(1));
+        assert!(!partition.is_due(0, false) && !partition.is_due(1, false));
     }
 
     #[test]
     fn rows_stay_in_the_order_in_which_they_came() {
         let hashes: Vec<u64> = (0..1_000_u64).map(|row| (row * 7 % 5) << 56).collect();
-        let (places, ends) = places_by_partition(&hashes);
+        let (places, ends) = places_by_partition(&hashes, PARTITIONS, |hash| partition_of(hash, PARTITIONS));
         assert_eq!(ends[..5], [200, 400, 600, 800, 1_000]);
         assert_eq!(ends[PARTITIONS - 1], 1_000);
         for pair in [(0, 5), (1, 6), (3, 8)] {

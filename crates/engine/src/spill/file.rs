@@ -20,10 +20,15 @@ use crate::query_context::QueryContext;
 
 /// What a temporary file is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SpillKind {
+pub enum SpillKind {
+    /// Rows of a sort, or of a window.
     Sort,
+    /// Groups.
     Aggregation,
+    /// Rows of both sides of a join.
     Join,
+    /// Bytes that a client sent, of a format that is read by place.
+    Input,
 }
 
 impl SpillKind {
@@ -32,13 +37,15 @@ impl SpillKind {
             Self::Sort => CurrentMetric::TemporaryFilesForSort,
             Self::Aggregation => CurrentMetric::TemporaryFilesForAggregation,
             Self::Join => CurrentMetric::TemporaryFilesForJoin,
+            Self::Input => CurrentMetric::TemporaryFilesUnknown,
         }
     }
 
-    /// The events for a part that is written, for the beginning of the merge, for compressed and for plain bytes.
-    fn events(self) -> [ProfileEvent; 4] {
+    /// The events for a part that is written, for the beginning of the merge, for compressed and for plain bytes. Input is not processed
+    /// in its file: it has none.
+    fn events(self) -> Option<[ProfileEvent; 4]> {
         use ProfileEvent as Event;
-        match self {
+        Some(match self {
             Self::Sort => [
                 Event::ExternalSortWritePart,
                 Event::ExternalSortMerge,
@@ -57,7 +64,8 @@ impl SpillKind {
                 Event::ExternalJoinCompressedBytes,
                 Event::ExternalJoinUncompressedBytes,
             ],
-        }
+            Self::Input => return None,
+        })
     }
 }
 
@@ -77,7 +85,7 @@ impl Frame {
 }
 
 /// A temporary file of a query; it is gone when nobody holds it.
-pub(crate) struct SpillFile {
+pub struct SpillFile {
     context: Arc<QueryContext>,
     kind: SpillKind,
     pub(super) codec: Codec,
@@ -93,9 +101,11 @@ impl SpillFile {
     ///
     /// # Errors
     /// `UNKNOWN_CODEC` where `temporary_files_codec` is none.
-    pub(crate) fn new(context: Arc<QueryContext>, kind: SpillKind) -> Result<Arc<Self>> {
+    pub fn new(context: Arc<QueryContext>, kind: SpillKind) -> Result<Arc<Self>> {
         let codec = Codec::parse(&context.settings.temporary_files_codec)?;
-        context.counters.add(ProfileEvent::ExternalProcessingFilesTotal, 1);
+        if kind.events().is_some() {
+            context.counters.add(ProfileEvent::ExternalProcessingFilesTotal, 1);
+        }
         let metrics = [kind.metric().hold(1), CurrentMetric::TotalTemporaryFiles.hold(1)];
         let file = Self { context, kind, codec, file: OnceLock::new(), end: AtomicU64::new(0), _metrics: metrics };
         Ok(Arc::new(file))
@@ -103,24 +113,31 @@ impl SpillFile {
 
     /// A part of what does not fit is about to be written.
     pub(crate) fn count_part(&self) {
-        self.context.counters.add(self.kind.events()[0], 1);
+        self.count(0, 1);
     }
 
     /// What was written is about to be put together.
     pub(crate) fn count_merge(&self) {
-        self.context.counters.add(self.kind.events()[1], 1);
+        self.count(1, 1);
     }
 
     pub(super) fn count_plain(&self, bytes: usize) {
-        self.context.counters.add(self.kind.events()[3], bytes as u64);
+        self.count(3, bytes as u64);
         self.context.counters.add(ProfileEvent::ExternalProcessingUncompressedBytesTotal, bytes as u64);
+    }
+
+    /// Counts one of the events of its kind.
+    fn count(&self, event: usize, by: u64) {
+        if let Some(event) = self.kind.events().and_then(|events| events.get(event).copied()) {
+            self.context.counters.add(event, by);
+        }
     }
 
     /// Begins to write bytes, which have their place in the file at once. The future gives the buffer back, empty, for the next ones.
     ///
     /// # Errors
     /// `TOO_MANY_ROWS_OR_BYTES` where a limit for temporary data is passed; the future's are the disk's.
-    pub(super) fn write(
+    pub fn write(
         self: &Arc<Self>,
         mut bytes: Vec<u8>,
     ) -> Result<(u64, impl Future<Output = Result<Vec<u8>>> + Send + 'static)> {
@@ -128,8 +145,10 @@ impl SpillFile {
         let offset = self.end.fetch_add(length, Ordering::SeqCst);
         self.context.memory.add_temporary(length as i64);
         self.check_limits()?;
-        self.context.counters.add(self.kind.events()[2], length);
-        self.context.counters.add(ProfileEvent::ExternalProcessingCompressedBytesTotal, length);
+        if self.kind.events().is_some() {
+            self.count(2, length);
+            self.context.counters.add(ProfileEvent::ExternalProcessingCompressedBytesTotal, length);
+        }
         let this = self.clone();
         let job = move || {
             let file = this.open()?;
@@ -158,6 +177,22 @@ impl SpillFile {
             }
             Ok(buffers.into_iter().map(|(_, buffer)| buffer).collect())
         }))
+    }
+
+    /// Bytes that were written.
+    pub fn length(&self) -> u64 {
+        self.end.load(Ordering::SeqCst)
+    }
+
+    /// Reads bytes on this thread, which may wait for the disk.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`, `CANNOT_READ_ALL_DATA`.
+    pub fn read_here(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        reserve(length)?;
+        let mut bytes = vec![0; length];
+        self.open()?.read_exact_at(&mut bytes, offset).map_err(|error| self.read_error(&error))?;
+        Ok(bytes)
     }
 
     fn open(&self) -> Result<&CountedFile> {
@@ -230,6 +265,6 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        self.context.memory.add_temporary(-(self.end.load(Ordering::SeqCst) as i64));
+        self.context.memory.add_temporary(-(self.length() as i64));
     }
 }

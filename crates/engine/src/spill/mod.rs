@@ -9,7 +9,8 @@ mod packing;
 mod threshold;
 mod writer;
 
-pub(crate) use file::{Frame, SpillFile, SpillKind};
+pub(crate) use file::Frame;
+pub use file::{SpillFile, SpillKind};
 pub use folder::TemporaryFolder;
 pub(crate) use frame::decode_frame;
 pub(crate) use threshold::Threshold;

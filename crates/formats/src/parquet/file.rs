@@ -26,7 +26,7 @@ const BATCH_VALUES: usize = 1 << 18;
 const BATCH_ROWS_MIN: usize = 1_024;
 
 /// Something whose bytes are read by their place.
-pub trait ReadAt {
+pub trait ReadAt: Send + Sync {
     /// How many there are.
     fn length(&self) -> u64;
 
@@ -35,6 +35,17 @@ pub trait ReadAt {
     /// # Errors
     /// Where they cannot be read.
     fn read_at(&self, offset: u64, length: usize) -> Result<Bytes>;
+}
+
+impl ReadAt for Bytes {
+    fn length(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Bytes> {
+        let from = usize::try_from(offset).ok().filter(|from| from.saturating_add(length) <= self.len());
+        from.map(|from| self.slice(from..from + length)).ok_or_else(|| corrupted("a part of it lies outside of it"))
+    }
 }
 
 /// What a file says of itself.
@@ -74,6 +85,14 @@ impl ParquetFile {
     /// `UNKNOWN_TYPE` for a column of a type that has no counterpart.
     pub fn schema(&self, options: &FormatOptions) -> Result<Schema> {
         schema_of(&self.contents, options)
+    }
+
+    /// Looks whether a table has its columns.
+    ///
+    /// # Errors
+    /// `INCORRECT_DATA` where it has not, and unknown columns are not to be skipped.
+    pub(super) fn check_names(&self, table: &TableInput) -> Result<()> {
+        self.contents.check_names(table)
     }
 
     /// All rows.

@@ -13,7 +13,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, Struc
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType as ArrowType, Field, Fields, TimeUnit};
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema_by_columns};
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::errors::ParquetError;
@@ -23,24 +23,25 @@ use squall_types::integer::{I256, Integer};
 use squall_types::match_integer;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, TupleElement};
 
-use super::pages::RowGroup;
+use super::file::{ParquetFile, ParquetRowGroup, ReadAt};
 use super::ranges::Ranges;
-use super::{arrow_error, corrupted, footer, map, parquet_error};
+use super::{corrupted, map, parquet_error};
 use crate::input::{InputBlock, TableInput};
 use crate::options::FormatOptions;
 use crate::whole_input::WholeFormat;
 
 /// The input format.
 pub(crate) struct ParquetInput {
-    table: TableInput,
+    schema: Arc<Schema>,
+    options: FormatOptions,
 }
 
-/// A file that is whole, and how far it was read.
+/// A file, and how far it was read.
 pub(crate) struct Opened {
-    file: Ranges,
-    contents: Contents,
+    source: Arc<dyn ReadAt>,
+    file: ParquetFile,
     next_row_group: usize,
-    reader: Option<ParquetRecordBatchReader>,
+    group: Option<ParquetRowGroup>,
 }
 
 /// What is in a file, and which of its columns are read.
@@ -80,6 +81,20 @@ impl Contents {
         Self::new(self.metadata.clone(), self.schema.clone(), leaves)
     }
 
+    /// Looks whether a table has these columns.
+    ///
+    /// # Errors
+    /// `INCORRECT_DATA` where it has not, and unknown columns are not to be skipped.
+    pub fn check_names(&self, table: &TableInput) -> Result<()> {
+        for column in self.schema.root_schema().get_fields() {
+            let name = column.name();
+            if !table.schema.names().any(|known| is_of_structure(known, name)) {
+                table.position(name)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The columns as the library gives them.
     pub fn arrow_fields(&self) -> Result<Fields> {
         let schema = parquet_to_arrow_schema_by_columns(&self.schema, ProjectionMask::all(), None);
@@ -89,7 +104,7 @@ impl Contents {
 
 impl ParquetInput {
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        Self { table: TableInput::new(schema, options) }
+        Self { schema: schema.clone(), options: options.clone() }
     }
 }
 
@@ -143,16 +158,29 @@ impl WholeFormat for ParquetInput {
     type Opened = Opened;
 
     fn open(&self, bytes: Vec<u8>) -> Result<Opened> {
-        without_panic(|| Opened::new(bytes.into()))
+        self.open_at(Arc::new(Bytes::from(bytes)))
+    }
+
+    fn open_at(&self, source: Arc<dyn ReadAt>) -> Result<Opened> {
+        let file = ParquetFile::open(&*source)?;
+        file.check_names(&TableInput::new(&self.schema, &self.options))?;
+        Ok(Opened { source, file, next_row_group: 0, group: None })
     }
 
     fn next_block(&self, opened: &mut Opened) -> Result<Option<InputBlock>> {
         loop {
-            match without_panic(|| opened.next_batch())? {
-                Some(batch) if batch.num_rows() == 0 => {}
-                Some(batch) => return block_of(&self.table, &batch).map(Some),
-                None => return Ok(None),
+            if let Some(group) = &mut opened.group {
+                match group.next_block()? {
+                    Some(block) => return Ok(Some(block)),
+                    None => opened.group = None,
+                }
             }
+            if opened.next_row_group == opened.file.row_groups() {
+                return Ok(None);
+            }
+            let group = opened.file.fetch(opened.next_row_group, &self.schema, &*opened.source, &self.options)?;
+            opened.next_row_group += 1;
+            opened.group = Some(group);
         }
     }
 }
@@ -161,34 +189,6 @@ impl WholeFormat for ParquetInput {
 pub(crate) fn without_panic<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(corrupted("the file is broken in a way that stopped its reader")))
-}
-
-impl Opened {
-    fn new(file: Bytes) -> Result<Self> {
-        footer::check(&file)?;
-        let file = Ranges::whole(file);
-        let contents = Contents::read(&file)?;
-        Ok(Self { file, contents, next_row_group: 0, reader: None })
-    }
-
-    fn next_batch(&mut self) -> Result<Option<arrow_array::RecordBatch>> {
-        loop {
-            if let Some(reader) = &mut self.reader {
-                match reader.next() {
-                    Some(batch) => return batch.map(Some).map_err(|error| arrow_error(&error)),
-                    None => self.reader = None,
-                }
-            }
-            let contents = &self.contents;
-            if self.next_row_group == contents.metadata.num_row_groups() {
-                return Ok(None);
-            }
-            let group = RowGroup::new(&self.file, &contents.metadata, self.next_row_group, contents.leaves.clone())?;
-            self.next_row_group += 1;
-            let rows = group.batch_rows()?;
-            self.reader = Some(contents.reader(&group, rows)?);
-        }
-    }
 }
 
 /// The type with its strings as bytes: ours need not be UTF-8, and nobody shall check.

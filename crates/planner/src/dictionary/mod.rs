@@ -14,7 +14,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value, default_value};
 use crate::bind::{bind_expression, bind_parsed};
 use crate::catalog::ColumnDescription;
 pub use layout::{DictionaryLayout, LayoutParameters};
-pub use source::{DictionarySource, OutsidePlace, OutsideSource, QuerySource, UpdateField};
+pub use source::{DictionarySource, OutsidePlace, OutsideSource, QuerySource, SourceServer, UpdateField};
 
 /// A dictionary's definition.
 #[derive(Clone, Debug)]

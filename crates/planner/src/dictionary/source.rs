@@ -12,7 +12,7 @@ use crate::catalog::ColumnDescription;
 /// Where the rows of a dictionary are.
 #[derive(Clone, Debug)]
 pub enum DictionarySource {
-    /// `CLICKHOUSE`: a query of this server.
+    /// `CLICKHOUSE`: a query of this server, or of another one.
     Query(QuerySource),
     /// `FILE`, `HTTP`, `EXECUTABLE`.
     Outside(OutsideSource),
@@ -25,12 +25,31 @@ pub enum DictionarySource {
 pub struct QuerySource {
     /// The query.
     pub query: Arc<ast::Query>,
-    /// `host:port` where the definition names a port: it must be this server's own.
-    pub address: Option<String>,
+    /// The server that the definition names; without it, this one.
+    pub server: Option<SourceServer>,
     /// `INVALIDATE_QUERY`: the rows are loaded again only where its answer is another than before.
     pub invalidate_query: Option<Arc<ast::Query>>,
     /// `UPDATE_FIELD`: only rows whose column of this name is not older than the last load are loaded again.
     pub update: Option<UpdateField>,
+}
+
+/// The server that a query is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceServer {
+    /// Its name, or its address.
+    pub host: String,
+    /// Its port of the native protocol, where the definition names one.
+    pub port: Option<u16>,
+    /// Whether to speak under TLS.
+    pub is_secure: bool,
+    /// The user there.
+    pub user: String,
+    /// The user's password.
+    pub password: String,
+    /// The database of tables without one.
+    pub database: String,
+    /// Whether the dictionary was made by a statement, whose author must not reach every server.
+    pub is_of_statement: bool,
 }
 
 /// A column that says when a row was changed.
@@ -104,7 +123,7 @@ impl DictionarySource {
             Ok((Self::Outside(OutsideSource { place, format, is_of_statement }), words))
         };
         match source.name.as_str() {
-            "clickhouse" => query_source(source, columns, expressions, database),
+            "clickhouse" => query_source(source, columns, expressions, database, is_of_statement),
             "null" => Ok((Self::Null, "Null".to_owned())),
             "file" => {
                 check_keys(source, &["path", "format", "filename"])?;
@@ -218,6 +237,7 @@ fn query_source(
     columns: &[ColumnDescription],
     expressions: &[Option<String>],
     database: &str,
+    is_of_statement: bool,
 ) -> Result<(DictionarySource, String)> {
     let known = [
         "host",
@@ -236,17 +256,34 @@ fn query_source(
     ];
     check_keys(source, &known)?;
     let text = |key: &str| text(source, key);
-    let host = text("host")?.unwrap_or_default();
-    if !matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1" | "") {
-        return Err(Error::not_implemented(format!("A dictionary's source on another server, {host},")));
-    }
-    let port = text("port")?.filter(|port| !port.is_empty() && !host.is_empty());
+    let filled = |key: &str| Ok::<_, Error>(text(key)?.filter(|text| !text.is_empty()));
+    let server = match filled("host")? {
+        Some(host) => {
+            let port = filled("port")?.map(|port| port.parse().map_err(|_| incorrect(format!("{port} is not a port"))));
+            Some(SourceServer {
+                host,
+                port: port.transpose()?,
+                is_secure: matches!(text("secure")?.as_deref(), Some("1" | "true")),
+                user: filled("user")?.unwrap_or_else(|| "default".to_owned()),
+                password: text("password")?.unwrap_or_default(),
+                database: filled("db")?.unwrap_or_else(|| "default".to_owned()),
+                is_of_statement,
+            })
+        }
+        None => None,
+    };
+    // Without a port, these names are this server's.
+    let is_local = |server: &SourceServer| {
+        server.port.is_none() && matches!(server.host.as_str(), "localhost" | "127.0.0.1" | "::1")
+    };
+    let server = server.filter(|server| !is_local(server));
     let quoted = |name: &str| squall_sql::format_expression(&ast::Expression::identifier(name));
     let mut has_condition = false;
     let (sql, words) = match (text("query")?, text("table")?) {
         (Some(query), _) if !query.is_empty() => (query.clone(), format!("ClickHouse: {query}")),
         (_, Some(table)) => {
-            let database = text("db")?.filter(|database| !database.is_empty()).unwrap_or_else(|| database.to_owned());
+            let own = || server.as_ref().map_or_else(|| database.to_owned(), |server| server.database.clone());
+            let database = filled("db")?.unwrap_or_else(own);
             let selected = columns.iter().zip(expressions).map(|(column, expression)| match expression {
                 Some(expression) => format!("{expression} AS {}", quoted(&column.name)),
                 None => quoted(&column.name),
@@ -283,7 +320,7 @@ fn query_source(
     let invalidate_query = text("invalidate_query")?.filter(|query| !query.is_empty());
     let source = QuerySource {
         query: select(&sql)?,
-        address: port.map(|port| format!("{host}:{port}")),
+        server,
         invalidate_query: invalidate_query.map(|query| select(&query)).transpose()?,
         update,
     };

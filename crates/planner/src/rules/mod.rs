@@ -25,9 +25,9 @@ mod redundant_sort;
 mod runtime_filters;
 mod semi_joins;
 mod simplify;
-mod trivial_count;
 mod typed_constants;
 mod unique_keys;
+mod unread_aggregates;
 mod whole_partitions;
 
 use std::sync::Arc;
@@ -114,9 +114,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     duplicate_aggregates::apply(&mut plan)?;
     column_pruning::apply(&mut plan);
     column_pruning::check_limit(&plan, settings.max_columns_to_read)?;
-    if settings.optimize_trivial_count_query {
-        trivial_count::apply(&mut plan)?;
-    }
+    unread_aggregates::apply(&mut plan, settings)?;
     limit_pushdown::apply(&mut plan, settings.exact_rows_before_limit);
     group_limit::apply(&mut plan);
     typed_constants::apply(&mut plan, &context.functions)?;

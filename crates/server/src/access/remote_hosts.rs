@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use hyper::{Method, Uri};
 use regex::Regex;
-use squall_remote::Reach;
 use squall_remote::http::{HttpOptions, shown};
+use squall_remote::{Address, Reach};
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 use crate::config::Element;
@@ -45,6 +45,18 @@ impl RemoteHosts {
             }
         }
         Ok(())
+    }
+
+    /// Which of the addresses that a server's name stands for may be asked.
+    ///
+    /// # Errors
+    /// `UNACCEPTABLE_URL`.
+    pub fn reach_of(&self, address: &Address) -> Result<Reach> {
+        let host = &address.host;
+        self.reach(&host.to_ascii_lowercase(), Some(address.port)).ok_or_else(|| {
+            let message = format!("Host {host} is not allowed in configuration file, see <remote_url_allow_hosts>");
+            Error::new(ErrorCode::UNACCEPTABLE_URL, message)
+        })
     }
 
     /// Checks that a URL may be asked, as far as its text tells.

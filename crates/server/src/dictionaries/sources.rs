@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use base64::Engine;
 use squall_formats::{FormatOptions, Statistics, input_format, output_format};
-use squall_planner::{OutsidePlace, OutsideSource};
-use squall_remote::Reach;
+use squall_planner::{OutsidePlace, OutsideSource, SourceServer};
+use squall_remote::{Address, Peer, Reach, SECURE_PORT};
 use squall_runtime::ThreadPool;
 use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
 use crate::access::RemoteHosts;
+use crate::server::Server;
+use crate::system;
 
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -59,6 +61,26 @@ pub(crate) fn read(
         OutsidePlace::Command { command, .. } => run(command, sent, &mut input)?,
     }
     input.finish()
+}
+
+/// The server that a query of a dictionary's source is for; `None` where that is this one.
+///
+/// # Errors
+/// `UNACCEPTABLE_URL` for a host that the configuration does not allow.
+pub(crate) fn peer(source: &SourceServer, server: &Server) -> Result<Option<Peer>> {
+    let config = server.config.load();
+    let default_port = if source.is_secure { SECURE_PORT } else { config.server.tcp_port as u16 };
+    let address = Address { host: source.host.clone(), port: source.port.unwrap_or(default_port) };
+    if system::is_own(server, &address) {
+        return Ok(None);
+    }
+    // What the configuration itself names may be anywhere.
+    let reach = match source.is_of_statement {
+        true => config.remote_hosts.reach_of(&address)?,
+        false => Reach::Anywhere,
+    };
+    let (user, password, database) = (source.user.clone(), source.password.clone(), source.database.clone());
+    Ok(Some(Peer { address, reach, user, password, database, is_secure: source.is_secure }))
 }
 
 /// Something that changes when a file does.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use squall_remote::{Address, Peer, Reach, shards};
+use squall_remote::{Address, Peer, Reach};
 use squall_storage::Table;
 use squall_types::{Error, ErrorCode, Result, Value};
 
@@ -71,7 +71,7 @@ pub(crate) fn cluster(server: &Server, name: &str, every_replica: bool) -> Resul
     let mut last = None;
     for replica in replicas.into_iter().filter(|replica| replica.cluster == name) {
         let Replica { shard, address, user, password, is_secure, .. } = replica;
-        let peer = Peer { address, reach: Reach::Anywhere, user, password, is_secure };
+        let peer = Peer { address, reach: Reach::Anywhere, user, password, database: "default".to_owned(), is_secure };
         match shards.last_mut().filter(|_| last == Some(shard) && !every_replica) {
             Some(of_shard) => of_shard.push(peer),
             None => shards.push(vec![peer]),
@@ -84,26 +84,10 @@ pub(crate) fn cluster(server: &Server, name: &str, every_replica: bool) -> Resul
     Ok(shards)
 }
 
-/// Whether an address of the function `remote` is this server's; without a port it is the server's own.
-///
-/// # Errors
-/// `NOT_IMPLEMENTED` where it is not.
-pub(crate) fn check_address_is_local(server: &Server, address: &str) -> Result<()> {
-    let own_port = server.config.load().server.tcp_port;
-    match shards(address, own_port as u16)?.as_slice() {
-        [replicas] if replicas.iter().all(|address| is_own(server, address)) => Ok(()),
-        _ => Err(elsewhere(address)),
-    }
-}
-
 /// Whether an address is this server's own.
 pub(crate) fn is_own(server: &Server, address: &Address) -> bool {
     let own_port = server.config.load().server.tcp_port;
     u64::from(address.port) == own_port && matches!(address.host.as_str(), "localhost" | "127.0.0.1" | "::1")
-}
-
-fn elsewhere(address: &str) -> Error {
-    Error::not_implemented(format!("Reading from another server, {address},"))
 }
 
 fn with_macros(server: &Server, name: &str, replicas: &[Replica]) -> Result<String> {

@@ -44,7 +44,7 @@ use crate::access::Names;
 use crate::server::Server;
 use crate::session::Session;
 pub use catalog_tables::{create_table_query, default_expression, default_kind, quote};
-pub(crate) use clusters::{check_address_is_local, cluster, is_own};
+pub(crate) use clusters::{cluster, is_own};
 pub use errors::ErrorCounts;
 pub use information_schema::is_information_schema;
 use settings::settings_of;

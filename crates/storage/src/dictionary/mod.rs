@@ -255,7 +255,7 @@ impl Dictionary {
             },
             DictionarySource::Query(query) => {
                 let Some(invalidate) = &query.invalidate_query else { return Ok(None) };
-                let blocks = source.query(invalidate, query.address.as_deref())?;
+                let blocks = source.query(invalidate, query.server.as_ref())?;
                 let rows = blocks.iter().flat_map(|block| (0..block.rows()).map(move |row| (block, row)));
                 let row =
                     |(block, row): (&Block, usize)| block.columns().iter().map(|column| column.value(row)).collect();
@@ -269,7 +269,7 @@ impl Dictionary {
     fn read_all(&self, source: &mut dyn SourceReader) -> Result<Block> {
         match &self.definition.source {
             DictionarySource::Null => self.as_declared(&[]),
-            DictionarySource::Query(query) => self.as_declared(&source.query(&query.query, query.address.as_deref())?),
+            DictionarySource::Query(query) => self.as_declared(&source.query(&query.query, query.server.as_ref())?),
             DictionarySource::Outside(outside) => {
                 let schema = Arc::new(self.source_schema());
                 self.as_declared(&source.outside(outside, &schema, None)?)
@@ -284,7 +284,7 @@ impl Dictionary {
             && let (Some(update), Some(since), Some(loaded)) = (&query.update, since, &*self.loaded.load())
         {
             let since_s = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-            let changed = source.query(&*update.query_since(since_s)?, query.address.as_deref())?;
+            let changed = source.query(&*update.query_since(since_s)?, query.server.as_ref())?;
             // Of several rows of a key the last one counts.
             let all: Vec<Block> = std::iter::once((*loaded.block).clone()).chain(changed).collect();
             return self.as_declared(&all);

@@ -143,7 +143,7 @@ impl Dictionary {
             DictionarySource::Null => self.as_declared(&[]),
             DictionarySource::Query(query) => {
                 let selection = selection(query, definition, &keys)?;
-                self.as_declared(&source.query(&selection, query.address.as_deref())?)
+                self.as_declared(&source.query(&selection, query.server.as_ref())?)
             }
             DictionarySource::Outside(outside) => {
                 let names = self.keys.iter().map(|(name, data_type)| (name.clone(), data_type.clone()));

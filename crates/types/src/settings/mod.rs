@@ -499,6 +499,7 @@ settings! {
     optimize_rewrite_has_to_in: bool as Bool = "1", "Whether has() of a constant array becomes IN, which builds a set of it.";
     optimize_time_filter_with_preimage: bool as Bool = "1", "Whether a condition on a function of a date or time, such as toYear(day) = 1997, becomes a range of the date or time itself.";
     optimize_trivial_count_query: bool as Bool = "1", "Whether count() of a whole table is taken from what the table knows of itself.";
+    optimize_use_implicit_projections: bool as Bool = "1", "Whether min() and max() of a column of integers, dates or times over a whole table are taken from what its parts say.";
     enable_positional_arguments: bool as Bool = "1", "Whether a number in GROUP BY, ORDER BY and LIMIT BY stands for a selected expression.";
     insert_null_as_default: bool as Bool = "1", "Whether INSERT SELECT inserts the column's default for NULL where the column takes no NULL.";
     use_query_condition_cache: bool as Bool = "0", "Accepted for compatibility: there is no such cache.";

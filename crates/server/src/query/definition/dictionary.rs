@@ -12,6 +12,7 @@ use squall_storage::{Dictionary, OnDemandReader};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::access::Privilege;
+use crate::dictionaries::sources;
 use crate::query::Answer;
 use crate::query::control::system_command::run_blocking;
 use crate::query::plan::planning;
@@ -73,6 +74,12 @@ async fn check_source(session: &Session, source: &DictionarySource, context: &Ar
                 "Dictionaries with executable dictionary source are not allowed to be created from DDL query",
             )),
         },
+        DictionarySource::Query(source)
+            if let Some(server) = &source.server
+                && sources::peer(server, &session.server)?.is_some() =>
+        {
+            session.access.check_source(Privilege::Remote)
+        }
         DictionarySource::Query(_) if session.access.reads_everything() => Ok(()),
         DictionarySource::Query(source) => {
             let session = &session.clone().for_dictionary_source();

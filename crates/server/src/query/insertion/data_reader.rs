@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use squall_engine::Spawned;
-use squall_formats::InputFormat;
 use squall_formats::split::{Cutter, PIECE_BYTES, Piece, PieceRows, SplitInput, end_piece};
+use squall_formats::{InputFormat, is_read_by_place};
 use squall_runtime::Pieces;
 use squall_types::{Error, Result};
 
 use super::insert_sink::InsertSink;
+use super::spool::Spool;
 
 /// Bytes of data that are read where they arrive, by the thread that serves the connection.
 const BYTES_HERE_MAX: usize = PIECE_BYTES;
@@ -24,6 +25,8 @@ const PIECES_PER_WORKER: usize = 2;
 pub struct DataReader {
     /// What has read all that was taken. A worker that reads in order holds it, too.
     input: Arc<Mutex<SplitInput>>,
+    /// Takes the bytes instead, where the format is read by place.
+    spool: Option<Spool>,
     bytes_here: usize,
     /// Since there are many bytes.
     cutter: Option<Cutter>,
@@ -38,7 +41,8 @@ impl DataReader {
     /// `UNKNOWN_FORMAT`, `FORMAT_IS_NOT_SUITABLE_FOR_INPUT`.
     pub fn new(sink: &InsertSink, format: &str) -> Result<Self> {
         let input = Arc::new(Mutex::new(SplitInput::new(sink.reader(format)?)));
-        Ok(Self { input, bytes_here: 0, cutter: None, under_way: VecDeque::new() })
+        let spool = is_read_by_place(format).then(|| sink.spool());
+        Ok(Self { input, spool, bytes_here: 0, cutter: None, under_way: VecDeque::new() })
     }
 
     /// Reads the next bytes and sends the rows to the sink; waits while it is behind. Between steps other connections are served.
@@ -46,6 +50,9 @@ impl DataReader {
     /// # Errors
     /// What is wrong with the data; the INSERT's.
     pub async fn feed(&mut self, sink: &mut InsertSink, bytes: &[u8]) -> Result<()> {
+        if let Some(spool) = &mut self.spool {
+            return spool.push(bytes).await;
+        }
         for (number, step) in bytes.chunks(STEP_BYTES).enumerate() {
             if number > 0 {
                 tokio::task::yield_now().await;
@@ -79,7 +86,11 @@ impl DataReader {
             self.read_in_order(sink, rest).await?;
         }
         let input = Arc::into_inner(self.input).ok_or_else(|| Error::logical("data that are still read"))?;
-        sink.send_rest(input.into_inner().reader()).await
+        let mut reader = input.into_inner().reader();
+        if let Some(spool) = self.spool.filter(|spool| !spool.is_empty()) {
+            reader.open(spool.finish().await?)?;
+        }
+        sink.send_rest(reader).await
     }
 
     /// Has a worker read a piece, on its own where that can be.

@@ -17,6 +17,7 @@ use super::input::{FedInsert, InputTable};
 use super::insert_id;
 use super::insert_target::{Target, check_columns, note_columns, note_table};
 use super::omitted::filled;
+use super::spool::Spool;
 use crate::query::control::system_command::run_blocking;
 use crate::query::plan::planning;
 use crate::query::plan::value_evaluator::evaluator;
@@ -176,6 +177,11 @@ impl InsertSink {
         let mut options = FormatOptions::new(self.context.settings.clone(), &self.session.server.zone)?;
         options.evaluate = Some(evaluator(&self.session, &self.context));
         input_format(format, &self.schema, &options)
+    }
+
+    /// Holds data until all of them have come.
+    pub(super) fn spool(&self) -> Spool {
+        Spool::new(&self.context)
     }
 
     /// Does work that makes blocks of the input, on the query's account.

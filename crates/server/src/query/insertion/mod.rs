@@ -9,3 +9,4 @@ pub(super) mod insert_id;
 pub(super) mod insert_sink;
 pub(super) mod insert_target;
 pub(super) mod omitted;
+mod spool;

@@ -357,11 +357,6 @@ impl Catalog for QueryCatalog<'_> {
         self.tables.dictionary(name)
     }
 
-    fn check_address_is_local(&self, address: &str) -> Result<()> {
-        self.session.access.check_source(Privilege::Remote)?;
-        system::check_address_is_local(&self.session.server, address)
-    }
-
     fn check_cluster(&self, name: &str) -> Result<()> {
         self.session.access.check(Privilege::Cluster, &[])?;
         system::cluster(&self.session.server, name, false).map(drop)

@@ -11,8 +11,9 @@ use squall_engine::QueryContext;
 use squall_formats::{FormatOptions, load_schema};
 use squall_functions::{FunctionContext, Moment, SeriesTags};
 use squall_planner::{
-    OutsideSource, Plan, PlannerContext, Scan, Shown, SubqueryRunner, may_be_settled, plan_query, settle,
+    OutsideSource, Plan, PlannerContext, Scan, Shown, SourceServer, SubqueryRunner, may_be_settled, plan_query, settle,
 };
+use squall_remote::Peers;
 use squall_runtime::ProfileEvent;
 use squall_sql::{ParserLimits, ast};
 use squall_types::checkpoint::leash;
@@ -388,7 +389,17 @@ impl SubqueryRunner for Runner {
         work.lines(plan, &self.context, shown)
     }
 
-    fn run_source(&self, query: &ast::Query, planner: &PlannerContext<'_>) -> Result<Vec<Block>> {
+    fn run_source(
+        &self,
+        query: &ast::Query,
+        server: Option<&SourceServer>,
+        planner: &PlannerContext<'_>,
+    ) -> Result<Vec<Block>> {
+        if let Some(peer) = server.map(|server| sources::peer(server, &self.session.server)).transpose()?.flatten() {
+            self.check_may_run()?;
+            let text = squall_sql::format_one_line(&ast::Statement::Query(Box::new(query.clone())));
+            return squall_remote::query(&Peers { shards: vec![vec![peer]] }, &text);
+        }
         // A dictionary's source is read by the server, whoever looks something up; its maker was asked when it was made.
         let mut session = Session::of_server(self.session.server.clone()).for_dictionary_source();
         session.database = planner.functions.current_database.clone();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_planner::{RemoteCall, RemoteServers, RemoteTarget, TableMetadata};
-use squall_remote::{Address, Peer, Peers, RemoteTable, Target};
+use squall_remote::{Address, Peer, Peers, RemoteTable, SECURE_PORT, Target};
 use squall_sql::ast::{self, ExpressionKind};
 use squall_storage::{Table, TableHandle};
 use squall_types::{Error, ErrorCode, Result};
@@ -12,8 +12,8 @@ use crate::access::Privilege;
 use crate::session::Session;
 use crate::system;
 
-/// The port of the native protocol under TLS where an address names none.
-const SECURE_PORT: u16 = 9440;
+/// The database of tables without one there.
+const DATABASE: &str = "default";
 
 /// The shards that a call names.
 pub(in crate::query) struct Shards {
@@ -34,16 +34,9 @@ pub(in crate::query) fn shards(session: &Session, call: &RemoteCall) -> Result<S
     match &call.servers {
         RemoteServers::Addresses { addresses, user, password, is_secure } => {
             let peer = |address: Address| {
-                let reach = config.remote_hosts.reach(&address.host.to_ascii_lowercase(), Some(address.port));
-                let denied = || {
-                    let host = &address.host;
-                    let message =
-                        format!("Host {host} is not allowed in configuration file, see <remote_url_allow_hosts>");
-                    Error::new(ErrorCode::UNACCEPTABLE_URL, message)
-                };
-                let reach = reach.ok_or_else(denied)?;
+                let reach = config.remote_hosts.reach_of(&address)?;
                 let (user, password) = (user.clone(), password.clone());
-                Ok(Peer { address, reach, user, password, is_secure: *is_secure })
+                Ok(Peer { address, reach, user, password, database: DATABASE.to_owned(), is_secure: *is_secure })
             };
             let default_port = if *is_secure { SECURE_PORT } else { config.server.tcp_port as u16 };
             for replicas in squall_remote::shards(addresses, default_port)? {

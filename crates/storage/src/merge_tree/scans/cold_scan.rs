@@ -40,14 +40,20 @@ pub(super) fn direct_rows(rows: u64, bytes: u64) -> u64 {
     DIRECT_ROWS.min(rows_of_bytes.max(1).next_power_of_two()).max(BATCH_ROWS as u64)
 }
 
-/// A scan over chunks that are read as it goes.
-pub(in crate::merge_tree) struct ColdScan {
+/// What a scan gives.
+#[derive(Clone)]
+struct Reading {
     schema: Arc<Schema>,
     columns: Vec<usize>,
     row_numbers: RowNumbers,
     rows: u64,
     selection: ScanSelection,
     cache_bytes: u64,
+}
+
+/// A scan over chunks that are read as it goes.
+pub(in crate::merge_tree) struct ColdScan {
+    reading: Reading,
     /// What all chunks that are not in the cache take decoded, as estimated.
     missing_bytes: u64,
     state: Mutex<State>,
@@ -99,6 +105,22 @@ enum Chunk {
 }
 
 impl Group {
+    /// Of the segments of one row group, after so many rows.
+    fn new(segments: Vec<Segment>, first: u64) -> Option<Self> {
+        let of = segments.first()?;
+        Some(Self {
+            part: of.part.clone(),
+            row_group: of.row_group,
+            rows: segments.iter().map(|segment| segment.rows as u64).sum(),
+            segments,
+            first,
+            claimed: 0,
+            read: 0,
+            direct_rows: None,
+            chunks: Chunks::OnDisk,
+        })
+    }
+
     /// Takes note of chunks that have been decoded, or fetched where that suffices. Whether all are there.
     fn is_ready(&mut self) -> bool {
         let Chunks::Loading(chunks) = &mut self.chunks else { return matches!(self.chunks, Chunks::Ready(_)) };
@@ -210,46 +232,42 @@ impl ColdScan {
         columns: &[usize],
         request: &ScanRequest,
     ) -> Arc<Self> {
-        let selection = selection(&segments);
-        let mut total = 0;
-        let group = |segments: Vec<Segment>| {
-            let first = segments.first()?;
-            let rows = segments.iter().map(|segment| segment.rows as u64).sum();
-            total += rows;
-            Some(Group {
-                part: first.part.clone(),
-                row_group: first.row_group,
-                segments,
-                first: total - rows,
-                rows,
-                claimed: 0,
-                read: 0,
-                direct_rows: None,
-                chunks: Chunks::OnDisk,
-            })
-        };
-        let groups: Vec<Group> = by_row_group(segments).into_iter().filter_map(group).collect();
-        let rows = request.limited(total);
-        let missing_bytes = groups.iter().map(|group| group.missing_bytes(columns)).sum();
-        let scan = Arc::new_cyclic(|this| Self {
+        let scan = Reading {
             schema: request.schema.clone(),
             columns: columns.to_vec(),
             row_numbers: request.row_numbers.clone(),
-            rows,
-            selection,
+            rows: request.limited(segments.iter().map(|segment| segment.rows as u64).sum()),
+            selection: selection(&segments),
             cache_bytes: cache.capacity() as u64,
-            missing_bytes,
-            state: Mutex::new(State { groups, first_open: 0, rows_left: rows }),
-            waiters: Arc::default(),
-            this: this.clone(),
-        });
+        };
+        let scan = Self::of(scan, by_row_group(segments));
         scan.fetch_ahead(&mut scan.state.lock());
         scan
     }
 
+    /// A scan of these segments of each row group; nothing is fetched yet.
+    fn of(reading: Reading, groups: Vec<Vec<Segment>>) -> Arc<Self> {
+        let mut total = 0;
+        let group = |segments: Vec<Segment>| {
+            let group = Group::new(segments, total)?;
+            total += group.rows;
+            Some(group)
+        };
+        let groups: Vec<Group> = groups.into_iter().filter_map(group).collect();
+        let missing_bytes = groups.iter().map(|group| group.missing_bytes(&reading.columns)).sum();
+        let state = State { groups, first_open: 0, rows_left: reading.rows };
+        Arc::new_cyclic(|this| Self {
+            reading,
+            missing_bytes,
+            state: Mutex::new(state),
+            waiters: Arc::default(),
+            this: this.clone(),
+        })
+    }
+
     /// Starts fetching the next groups.
     fn fetch_ahead(&self, state: &mut State) {
-        let columns = &self.columns;
+        let columns = &self.reading.columns;
         let cpus = logical_cpus().max(2);
         let (mut bytes, mut in_flight) = (0, 0);
         let open = state.groups.iter_mut().skip(state.first_open).filter(|group| group.claimed < group.rows);
@@ -270,7 +288,7 @@ impl ColdScan {
                 continue;
             }
             let missing = group.missing(columns, self.missing_bytes);
-            let is_kept = missing.are_kept(self.cache_bytes);
+            let is_kept = missing.are_kept(self.reading.cache_bytes);
             group.direct_rows = (!is_kept).then(|| direct_rows(missing.rows, group.missing_bytes(columns)));
             let mut chunks = Vec::with_capacity(columns.len());
             let mut to_start = Vec::new();
@@ -312,7 +330,7 @@ impl ColdScan {
             let Some(Chunk::Loading { load, .. }) = chunks.get(place) else { return Ok(()) };
             (group.part.clone(), group.row_group, load.clone())
         };
-        let column = *self.columns.get(place).ok_or_else(|| Error::logical("a chunk of no column"))?;
+        let column = *self.reading.columns.get(place).ok_or_else(|| Error::logical("a chunk of no column"))?;
         // The chunk is the cache's, for all queries: none of them pays for it.
         let _shared = squall_runtime::memory::detach();
         load.decode(|bytes| part.decoder(row_group, column, bytes))?;
@@ -352,7 +370,7 @@ impl ColdScan {
         let fetched = state.groups.iter_mut().enumerate().skip(state.first_open);
         for (at, group) in fetched.take_while(|(_, group)| !matches!(group.chunks, Chunks::OnDisk)) {
             if let Some(place) = group.claim_chunk() {
-                return Claim::Morsel(Morsel { first: (at * self.columns.len() + place) as u64, rows: 0 });
+                return Claim::Morsel(Morsel { first: (at * self.reading.columns.len() + place) as u64, rows: 0 });
             }
         }
         Claim::Pending
@@ -371,11 +389,16 @@ impl ColdScan {
 
 impl TableScan for ColdScan {
     fn rows_total(&self) -> Option<u64> {
-        Some(self.rows)
+        Some(self.reading.rows)
     }
 
     fn selection(&self) -> ScanSelection {
-        self.selection
+        self.reading.selection
+    }
+
+    fn again(&self) -> Option<Arc<dyn TableScan>> {
+        let segments = self.state.lock().groups.iter().map(|group| group.segments.clone()).collect();
+        Some(Self::of(self.reading.clone(), segments))
     }
 
     fn claim(&self, rows: u64, waker: &Waker) -> Claim {
@@ -393,7 +416,7 @@ impl TableScan for ColdScan {
         // Keeps the scan while it calls out.
         let _this = self.this.upgrade();
         if morsel.rows == 0 {
-            let (chunk, columns) = (morsel.first as usize, self.columns.len().max(1));
+            let (chunk, columns) = (morsel.first as usize, self.reading.columns.len().max(1));
             return self.decode(chunk / columns, chunk % columns);
         }
         let (at, part, row_group, chunks, is_direct, mut ranges) = {
@@ -406,22 +429,24 @@ impl TableScan for ColdScan {
             let ranges = rows_from(&group.segments, (morsel.first - group.first) as usize, morsel.rows as usize);
             (at, group.part.clone(), group.row_group, chunks.clone(), group.direct_rows.is_some(), ranges)
         };
-        let number = self.row_numbers.first(&part, row_group);
+        let number = self.reading.row_numbers.first(&part, row_group);
         while !ranges.is_empty() {
             // Chunks that are decoded are sliced; of others all rows are decoded at once.
             let some: Vec<Range<usize>> = ranges.drain(..if is_direct { ranges.len() } else { 1 }).collect();
-            let mut columns: Vec<Column> = Vec::with_capacity(self.schema.len());
-            for ((column, chunk), data_type) in self.columns.iter().zip(&*chunks).zip(self.schema.types()) {
+            let mut columns: Vec<Column> = Vec::with_capacity(self.reading.schema.len());
+            for ((column, chunk), data_type) in
+                self.reading.columns.iter().zip(&*chunks).zip(self.reading.schema.types())
+            {
                 columns.push(chunk.read(ChunkPlace { part: &part, row_group, column: *column }, data_type, &some)?);
             }
             if let Some(first) = number {
                 columns.push(row_numbers(first, &some)?);
             }
             let rows = some.iter().map(ExactSizeIterator::len).sum();
-            if columns.len() != self.schema.len() {
+            if columns.len() != self.reading.schema.len() {
                 return Err(Error::logical("a scan whose schema is not its columns"));
             }
-            if consume(Block::new(self.schema.clone(), columns, rows))?.is_break() {
+            if consume(Block::new(self.reading.schema.clone(), columns, rows))?.is_break() {
                 break;
             }
         }

@@ -1,0 +1,205 @@
+//! A partition whose table would outgrow the caches is cut once more before its rows and groups are looked up: a table that grows to many
+//! megabytes is rehashed again and again, and each lookup waits for memory. Where there are a hundred million groups, all partitions are such.
+
+use squall_runtime::Pieces;
+use squall_types::Result;
+
+use super::groups::{GROUPS_AT_ONCE, Groups};
+use super::input_rows::InputRows;
+use super::key_table::{KeyTable, partition_of};
+use super::partitions::{CUT_BYTES, CUT_ROWS, Part, places_by_partition};
+use super::row_places::RowPlaces;
+use super::sink::Grouping;
+
+/// Rows and groups of a partition that are worth it.
+const WORTH: usize = 1 << 17;
+/// Rows and groups of each part of it, about.
+const PART_ROWS: usize = 1 << 15;
+/// Parts at most.
+const PARTS_MAX: usize = 64;
+
+/// Which part of the keys' hashes a partition is.
+pub(super) struct PartitionNumber {
+    pub(super) number: usize,
+    /// All partitions: a power of two.
+    pub(super) partitions: usize,
+}
+
+/// What there is of each part of a partition: of one part all, where there are few rows and groups, or some have large states.
+pub(super) async fn cut_again(
+    parts: Vec<Part>,
+    partition: PartitionNumber,
+    grouping: &Grouping,
+    pieces: &mut Pieces,
+) -> Result<Vec<Vec<Part>>> {
+    let rows = parts.iter().map(Part::len).sum::<usize>();
+    let mut table = grouping.kind.table(&grouping.key_types);
+    if rows < WORTH || !table.has_hashes() || parts.iter().any(Part::is_large) {
+        return Ok(vec![parts]);
+    }
+    let count = (rows / PART_ROWS).next_power_of_two().min(PARTS_MAX);
+    let (first, all) = (partition.number * count, partition.partitions * count);
+    let mut cut: Vec<Vec<Part>> = (0..count).map(|_| Vec::new()).collect();
+    let (mut uncut, mut uncut_rows, mut uncut_bytes) = (Vec::new(), 0, 0);
+    for part in parts {
+        match part {
+            Part::Rows(rows) => {
+                uncut_rows += rows.rows;
+                uncut_bytes += rows.value_bytes();
+                uncut.push(rows);
+            }
+            Part::Groups { groups, .. } => {
+                let mut lists = vec![Vec::new(); all];
+                for from in (0..groups.len()).step_by(GROUPS_AT_ONCE) {
+                    groups.table.partition(from..groups.len().min(from + GROUPS_AT_ONCE), &mut lists);
+                    pieces.pause().await;
+                }
+                let Groups { table, mut accumulators } = groups;
+                let lists = lists.drain(first..first + count);
+                for (cut, list) in cut.iter_mut().zip(lists).filter(|(_, list)| !list.is_empty()) {
+                    let states = accumulators.iter_mut().map(|states| states.take(&list)).collect::<Result<_>>()?;
+                    let groups = Groups { table: table.part(&list)?, accumulators: states };
+                    cut.push(Part::Groups { groups, large: Vec::new() });
+                    pieces.pause().await;
+                }
+            }
+        }
+        if uncut_rows >= CUT_ROWS || uncut_bytes >= CUT_BYTES {
+            cut_rows(&uncut, &mut *table, |hash| partition_of(hash, all) - first, &mut cut)?;
+            uncut.clear();
+            (uncut_rows, uncut_bytes) = (0, 0);
+            pieces.pause().await;
+        }
+    }
+    cut_rows(&uncut, &mut *table, |hash| partition_of(hash, all) - first, &mut cut)?;
+    pieces.pause().await;
+    cut.retain(|parts| !parts.is_empty());
+    Ok(cut)
+}
+
+/// Cuts rows, of which `number_of` says the part by the hashes of their keys.
+fn cut_rows(
+    uncut: &[InputRows],
+    table: &mut dyn KeyTable,
+    number_of: impl Fn(u64) -> usize,
+    cut: &mut [Vec<Part>],
+) -> Result<()> {
+    let mut hashes = Vec::new();
+    for rows in uncut {
+        table.kept_hashes(&rows.keys, rows.rows, &mut hashes)?;
+    }
+    if hashes.is_empty() {
+        return Ok(());
+    }
+    let (places, ends) = places_by_partition(&hashes, cut.len(), number_of);
+    let rows = InputRows::in_places(uncut, &RowPlaces::new(places))?;
+    let mut start = 0;
+    for (cut, end) in cut.iter_mut().zip(ends) {
+        if end > start {
+            cut.push(Part::Rows(rows.slice(start, end - start)));
+        }
+        start = end;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use arrow_array::types::UInt64Type;
+    use squall_runtime::block_on;
+    use squall_types::{Column, DataType, Value};
+
+    use super::*;
+    use crate::aggregate::bounds::Bounds;
+    use crate::aggregate::key_table::KeyKind;
+
+    /// A count by keys of these types.
+    fn grouping(key_types: Vec<DataType>) -> Grouping {
+        let kind = KeyKind::of(&key_types, Bounds::default());
+        let (keys, calls) = (Vec::new(), Vec::new());
+        Grouping { keys, key_types, kind, calls, existence: Some(0), with_totals: false, sets: None }
+    }
+
+    fn columns(key_types: &[DataType], numbers: &[u64]) -> Vec<Column> {
+        let column = |data_type: &DataType| match data_type {
+            DataType::String => Column::from_strings(numbers.iter().map(|number| format!("key number {number}"))),
+            _ => Column::from_primitive::<UInt64Type>(DataType::UInt64, numbers.to_vec()),
+        };
+        key_types.iter().map(column).collect()
+    }
+
+    #[test]
+    fn each_key_comes_in_one_part_with_all_its_rows() {
+        const PARTITIONS: usize = 4;
+        for key_types in [
+            vec![DataType::UInt64],
+            vec![DataType::UInt64, DataType::UInt64],
+            vec![DataType::String],
+            vec![DataType::UInt64, DataType::String],
+        ] {
+            let grouping = grouping(key_types.clone());
+            let mut table = grouping.kind.table(&key_types);
+            let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+            let mut parts = Vec::new();
+            for block in 0..60u64 {
+                let numbers: Vec<u64> =
+                    (block * 10_000..(block + 1) * 10_000).map(|row| row * 7_919 % 500_009).collect();
+                let keys = columns(&key_types, &numbers);
+                let mut hashes = Vec::new();
+                let kept = table.keep(&keys, numbers.len(), &mut hashes).unwrap();
+                let of_partition = (0..).zip(&hashes).filter(|(_, hash)| partition_of(**hash, PARTITIONS) == 2);
+                let rows: Vec<u32> = of_partition.map(|(row, _)| row).collect();
+                let positions = arrow_array::UInt32Array::from(rows);
+                let kept: Vec<Column> = kept.iter().map(|column| column.take(&positions).unwrap()).collect();
+                for row in positions.values() {
+                    *expected.entry(keys[0].value(*row as usize).to_string()).or_default() += 1;
+                }
+                let rows = InputRows { keys: kept, arguments: Vec::new(), rows: positions.len() };
+                if block % 9 == 4 {
+                    let mut groups = Groups::new(&grouping).unwrap();
+                    groups.add_rows(&grouping, &rows, &mut Vec::new()).unwrap();
+                    parts.push(Part::Groups { groups, large: Vec::new() });
+                } else {
+                    parts.push(Part::Rows(rows));
+                }
+            }
+            let number = PartitionNumber { number: 2, partitions: PARTITIONS };
+            let mut pieces = Pieces::begin();
+            let cut = block_on(cut_again(parts, number, &grouping, &mut pieces)).unwrap();
+            assert_eq!(cut.len(), 4);
+            let mut found: BTreeMap<String, u64> = BTreeMap::new();
+            for parts in cut {
+                let mut groups = Groups::new(&grouping).unwrap();
+                for part in parts {
+                    match part {
+                        Part::Groups { groups: others, .. } => groups.add(others, &mut Vec::new()).unwrap(),
+                        Part::Rows(rows) => groups.add_rows(&grouping, &rows, &mut Vec::new()).unwrap(),
+                    }
+                }
+                let count = groups.len();
+                assert!(count > 20_000, "{count}");
+                let keys = groups.table.columns(0..count).unwrap().remove(0);
+                let counts = groups.accumulators.into_iter().next().unwrap().finish(count).unwrap();
+                for row in 0..count {
+                    let Value::UInt64(rows) = counts.value(row) else { panic!() };
+                    assert!(found.insert(keys.value(row).to_string(), rows).is_none());
+                }
+            }
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn few_rows_are_not_cut() {
+        let grouping = grouping(vec![DataType::UInt64]);
+        let mut table = grouping.kind.table(&grouping.key_types);
+        let numbers: Vec<u64> = (0..10_000).collect();
+        let keys = table.keep(&columns(&grouping.key_types, &numbers), numbers.len(), &mut Vec::new()).unwrap();
+        let rows = Part::Rows(InputRows { keys, arguments: Vec::new(), rows: numbers.len() });
+        let number = PartitionNumber { number: 0, partitions: 1 };
+        let cut = block_on(cut_again(vec![rows], number, &grouping, &mut Pieces::begin())).unwrap();
+        assert_eq!(cut.iter().map(Vec::len).collect::<Vec<_>>(), [1]);
+    }
+}
