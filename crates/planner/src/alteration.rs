@@ -10,7 +10,8 @@ use crate::analyzer::text;
 use crate::catalog::{ColumnDescription, DefaultKind};
 use crate::context::PlannerContext;
 use crate::create::{
-    check_columns, codec_of, column_default, column_ttl, declared_columns, expression_over, settled_type, sorting_key,
+    check_defaults, check_type, codec_of, column_default, column_ttl, declared_columns, expression_over, settled_type,
+    sorting_key,
 };
 use crate::definition::{KeyExpression, TableDefinition};
 use crate::ttl;
@@ -22,12 +23,15 @@ pub struct Alteration {
     pub definition: TableDefinition,
     /// For each of its columns the position that it had in the definition before; nothing for one that is new, or was cleared.
     pub origins: Vec<Option<usize>>,
+    /// Whether columns came, or were declared anew.
+    has_new_defaults: bool,
 }
 
 impl Alteration {
     /// Of this definition.
     pub fn new(definition: &TableDefinition) -> Self {
-        Self { definition: definition.clone(), origins: (0..definition.columns.len()).map(Some).collect() }
+        let origins = (0..definition.columns.len()).map(Some).collect();
+        Self { definition: definition.clone(), origins, has_new_defaults: false }
     }
 
     /// `ADD COLUMN`.
@@ -50,6 +54,8 @@ impl Alteration {
             return Err(Error::new(ErrorCode::DUPLICATE_COLUMN, message));
         }
         let columns = declared_columns(std::slice::from_ref(declared), &self.definition.columns, context)?;
+        columns.iter().try_for_each(|column| check_type(&column.data_type, context))?;
+        self.has_new_defaults = true;
         let first = self.place(placement, "insert after")?;
         for (at, column) in (first..).zip(columns) {
             if self.position(&column.name).is_some() {
@@ -195,6 +201,7 @@ impl Alteration {
         if declared.statistics.is_some() {
             return Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, "Statistics of columns are not supported"));
         }
+        self.has_new_defaults = true;
         let (is_key, is_in_key) = (self.is_key(name), self.is_in_key(name));
         let Some(column) = self.definition.columns.get_mut(at) else { return Ok(()) };
         let before = column.clone();
@@ -239,6 +246,7 @@ impl Alteration {
             return Err(Error::new(ErrorCode::ALTER_OF_COLUMN_IS_FORBIDDEN, message));
         }
         if before.data_type != column.data_type {
+            check_type(&column.data_type, context)?;
             // Rows that are there are cast when they are read: there must be such a cast.
             let options = CastOptions::new(CastMode::Plain, TimeZone::utc());
             cast(&Column::empty(before.data_type.clone()), &column.data_type, &options)?;
@@ -263,7 +271,7 @@ impl Alteration {
             self.definition.columns.insert(to, column);
             self.origins.insert(to, origin);
         }
-        check_columns(&self.definition.columns, context)
+        Ok(())
     }
 
     /// `MODIFY TTL`: in the place of all that the table had.
@@ -288,11 +296,18 @@ impl Alteration {
         Ok(())
     }
 
-    /// Checks the TTL that the commands have left.
+    /// Checks the defaults and the TTL that the commands have left.
     ///
     /// # Errors
-    /// As of [`TableTtl::bind`](crate::TableTtl::bind); `BAD_ARGUMENTS` for one that is most likely a mistake.
-    pub fn check_ttl(&self, context: &PlannerContext<'_>) -> Result<()> {
+    /// Where a default is none of its column's type, or goes in circles; as of [`TableTtl::bind`](crate::TableTtl::bind), and `BAD_ARGUMENTS`
+    /// for a TTL that is most likely a mistake.
+    pub fn check(&self, context: &PlannerContext<'_>) -> Result<()> {
+        if self.has_new_defaults {
+            check_defaults(&self.definition.columns, context)?;
+        }
+        if !self.definition.has_ttl() {
+            return Ok(());
+        }
         ttl::check(&self.definition, context).map_err(|error| match error.code {
             ErrorCode::UNKNOWN_IDENTIFIER => error.context("Cannot apply ALTER because it breaks the TTL of the table"),
             _ => error,

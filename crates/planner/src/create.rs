@@ -662,15 +662,23 @@ fn constraints(
 }
 
 pub(crate) fn check_columns(columns: &[ColumnDescription], context: &PlannerContext<'_>) -> Result<()> {
-    for column in columns {
-        if !context.settings.allow_suspicious_low_cardinality_types {
-            check_low_cardinality(&column.data_type)?;
-        }
-        if !context.settings.allow_suspicious_variant_types {
-            squall_functions::check_alternatives(&column.data_type)?;
-        }
+    columns.iter().try_for_each(|column| check_type(&column.data_type, context))?;
+    check_defaults(columns, context)
+}
+
+/// Refuses types that the settings do not allow for a new column.
+pub(crate) fn check_type(data_type: &DataType, context: &PlannerContext<'_>) -> Result<()> {
+    if !context.settings.allow_suspicious_low_cardinality_types {
+        check_low_cardinality(data_type)?;
     }
-    // Defaults must have values of their columns' types, and must not go in circles.
+    if !context.settings.allow_suspicious_variant_types {
+        squall_functions::check_alternatives(data_type)?;
+    }
+    Ok(())
+}
+
+/// Defaults must have values of their columns' types, and must not go in circles.
+pub(crate) fn check_defaults(columns: &[ColumnDescription], context: &PlannerContext<'_>) -> Result<()> {
     let all: Vec<usize> = (0..columns.len()).collect();
     let has_default = |at: &usize| columns.get(*at).is_some_and(|column| column.default.is_some());
     let with_defaults: Vec<usize> = all.iter().copied().filter(has_default).collect();

@@ -112,3 +112,17 @@ ALTER TABLE ancient MODIFY SETTING merge_with_ttl_timeout = 5;
 ALTER TABLE ancient ADD COLUMN m UInt32;
 SHOW CREATE TABLE ancient;
 DROP TABLE ancient;
+-- Types and defaults are checked of what is new.
+CREATE TABLE checked (a Int8, l LowCardinality(UInt16)) ENGINE = MergeTree ORDER BY a SETTINGS allow_suspicious_low_cardinality_types = 1;
+INSERT INTO checked VALUES (1, 2);
+ALTER TABLE checked MODIFY COLUMN l COMMENT 'small';
+ALTER TABLE checked MODIFY COLUMN a Int16;
+ALTER TABLE checked ADD COLUMN l2 LowCardinality(UInt8);
+ALTER TABLE checked ADD COLUMN x UInt8 DEFAULT nothing;
+ALTER TABLE checked ADD COLUMN x Date DEFAULT 'none';
+ALTER TABLE checked ADD COLUMN x Int16 DEFAULT y + 1, ADD COLUMN y Int16 DEFAULT a * 2;
+ALTER TABLE checked MODIFY COLUMN y Int16 DEFAULT x;
+ALTER TABLE checked MODIFY COLUMN x DEFAULT z, ADD COLUMN z Int16 DEFAULT 7;
+INSERT INTO checked (a, l) VALUES (3, 4);
+SELECT * FROM checked ORDER BY a;
+DROP TABLE checked;

@@ -28,9 +28,11 @@ const ROWS_MAX: u64 = u32::MAX as u64 / 4;
 const WANTED_MAX: u64 = 1_000;
 /// Buckets of a worker until it has seen some rows: a megabyte, which lies in the caches.
 const BUCKETS: usize = 1 << 16;
+/// Buckets of a worker at most: putting those of several workers together is one step.
+const BUCKETS_MAX: usize = 1 << 22;
 /// Buckets of all workers at most, and one for so many rows at most, where that is more: they take a small part of what groups would.
 const BUCKETS_OF_ALL_MAX: usize = 1 << 21;
-const ROWS_PER_BUCKET: u64 = 8;
+const ROWS_PER_BUCKET: u64 = 16;
 /// After so many rows a worker looks at what it has seen: whether keys come again at all, then how many buckets there should be, at last
 /// whether that leaves out enough.
 const CHECKS_AT_ROWS: [u64; 3] = [1 << 15, 1 << 17, 1 << 20];
@@ -109,23 +111,23 @@ impl FrequentKeys {
         read >= PASSING_ROWS && self.counted_rows.load(Ordering::Relaxed) < read / part
     }
 
-    /// How many buckets a worker should have, which has seen so many rows, and gave the last wanted key these votes at its first look and now.
-    fn buckets(&self, seen: u64, votes: [u32; 2]) -> usize {
-        let workers = self.workers.load(Ordering::Relaxed).max(1);
-        let rows = (self.rows as f64 / workers as f64).max(seen as f64);
-        // In a table that is sorted, later rows may be of other keys: votes then grow less than rows do, or not at all.
-        let [before, now] = votes.map(f64::from);
-        let between = (CHECKS_AT_ROWS[1] / CHECKS_AT_ROWS[0]) as f64;
-        let exponent = ((now / before).ln() / between.ln()).clamp(0.0, 1.0);
-        let expected = now * (rows / seen as f64).powf(exponent);
-        let most = BUCKETS_OF_ALL_MAX.max((self.rows / ROWS_PER_BUCKET) as usize) / workers;
-        ((TIMES_AVERAGE * rows / expected) as usize).min(most).next_power_of_two()
-    }
-
     fn hash(&self, block: &Block, hashes: &mut Vec<u64>) -> Result<()> {
         let keys = self.grouping.keys.iter().map(|key| evaluate(key, block)).collect::<Result<Vec<Column>>>()?;
         self.hashes.of(&keys, block.rows(), hashes)
     }
+}
+
+/// How many buckets a worker should have, one of so many that count `rows`: it has seen some, and the last wanted key had these votes at the first
+/// look and has them now.
+fn bucket_count(rows: u64, workers: usize, seen: u64, votes: [u32; 2]) -> usize {
+    let rows_of_worker = (rows as f64 / workers as f64).max(seen as f64);
+    // In a table that is sorted, later rows may be of other keys: votes then grow less than rows do, or not at all.
+    let [before, now] = votes.map(f64::from);
+    let between = (CHECKS_AT_ROWS[1] / CHECKS_AT_ROWS[0]) as f64;
+    let exponent = ((now / before).ln() / between.ln()).clamp(0.0, 1.0);
+    let expected = now * (rows_of_worker / seen as f64).powf(exponent);
+    let most = BUCKETS_OF_ALL_MAX.max((rows / ROWS_PER_BUCKET) as usize) / workers;
+    ((TIMES_AVERAGE * rows_of_worker / expected) as usize).min(most).next_power_of_two().min(BUCKETS_MAX)
 }
 
 /// Counts the rows of keys.
@@ -207,7 +209,8 @@ impl KeyCounts {
         }
         if check > 0 {
             // Where there is no memory for them, the rows are grouped at once.
-            return buckets.cut(shared.buckets(buckets.rows(), [*votes_before, votes])).is_ok();
+            let workers = shared.workers.load(Ordering::Relaxed).max(1);
+            return buckets.cut(bucket_count(shared.rows, workers, buckets.rows(), [*votes_before, votes])).is_ok();
         }
         *votes_before = votes;
         true
@@ -277,5 +280,26 @@ impl Operator for FrequentKeysFilter {
 
     fn name(&self) -> &'static str {
         "FilterFrequentKeys"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_buckets_as_tell_the_wanted_keys_apart() {
+        let seen = CHECKS_AT_ROWS[1];
+        // A key of a hundredth of all rows stands out of few buckets, however many rows there are.
+        for rows in [1_000_000, 100_000_000, 10_000_000_000] {
+            assert_eq!(bucket_count(rows, 2, seen, [328, 1_311]), 8_192);
+        }
+        // Where the table is sorted, the votes grow no more: the more rows there are, the more buckets.
+        assert_eq!(bucket_count(10_000_000, 2, seen, [100, 100]), 1 << 20);
+        assert_eq!(bucket_count(100_000_000, 2, seen, [100, 100]), 1 << 22);
+        assert_eq!(bucket_count(100_000_000, 2, seen, [50, 100]), 1 << 21);
+        // Of many workers each has few.
+        assert_eq!(bucket_count(100_000_000, 64, seen, [100, 100]), 1 << 17);
+        assert_eq!(bucket_count(1_000_000_000_000, 2, seen, [2, 3]), BUCKETS_MAX);
     }
 }

@@ -245,7 +245,7 @@ impl Databases {
         if !Arc::ptr_eq(&known.definition, before) {
             return Err(Error::new(ErrorCode::CANNOT_ASSIGN_ALTER, "The table was altered by another query meanwhile"));
         }
-        let Alteration { mut definition, origins } = alteration;
+        let Alteration { mut definition, origins, .. } = alteration;
         let outside = KeyBinding::new("UTC");
         let binding = self.store.as_ref().map_or(&outside, |store| &*store.binding);
         bind_keys(&mut definition, binding)?;

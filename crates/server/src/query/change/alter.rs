@@ -132,9 +132,7 @@ async fn alter_definition(
             refuse_mutated(session, description.uuid, command)?;
             alter(session, database, command, &mut alteration, context)?;
         }
-        if alteration.definition.has_ttl() {
-            planning::planner_now(session, context, |planner| alteration.check_ttl(planner))?;
-        }
+        planning::planner_now(session, context, |planner| alteration.check(planner))?;
         let databases = session.databases_of(database).clone();
         let (database, table) = (database.to_owned(), table.to_owned());
         let altered = run_blocking(move || databases.alter_table(&database, &table, &before, alteration)).await;
