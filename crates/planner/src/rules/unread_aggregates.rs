@@ -24,7 +24,7 @@ pub(super) fn apply(plan: &mut Plan, settings: &Settings) -> Result<()> {
     let mut columns = Vec::with_capacity(aggregates.len());
     for call in aggregates {
         let Some(value) = known(call, scan, settings) else { return Ok(()) };
-        columns.push(Column::constant(call.function.return_type().clone(), &value, 1)?);
+        columns.push(Column::constant(call.function.return_type().clone(), &value, 1)?.materialize()?);
     }
     *plan = Plan::Values { schema: schema.clone(), blocks: vec![Block::new(schema.clone(), columns, 1)] };
     Ok(())
