@@ -1,5 +1,6 @@
-//! Tables of other servers, ClickHouse's and Squall's, as tables, and files of web servers: which servers an address means, what columns a table there has, and the
-//! scan and the INSERT that stream its rows over the native protocol. Who may reach which address is the server's to say.
+//! Tables of other servers, ClickHouse's and Squall's, as tables, and files of web servers: which servers an address means, what columns a
+//! table there has, the scan and the INSERT that stream its rows over the native protocol, and whole answers to queries. Who may reach which
+//! address is the server's to say.
 
 mod address;
 mod condition;

@@ -109,18 +109,10 @@ mod tests {
 
     use arrow_array::types::UInt64Type;
     use squall_runtime::block_on;
-    use squall_types::{Column, DataType, Value};
+    use squall_types::{Column, DataType};
 
     use super::*;
-    use crate::aggregate::bounds::Bounds;
-    use crate::aggregate::key_table::KeyKind;
-
-    /// A count by keys of these types.
-    fn grouping(key_types: Vec<DataType>) -> Grouping {
-        let kind = KeyKind::of(&key_types, Bounds::default());
-        let (keys, calls) = (Vec::new(), Vec::new());
-        Grouping { keys, key_types, kind, calls, existence: Some(0), with_totals: false, sets: None }
-    }
+    use crate::aggregate::test_groups::{count_by, take_counts};
 
     fn columns(key_types: &[DataType], numbers: &[u64]) -> Vec<Column> {
         let column = |data_type: &DataType| match data_type {
@@ -139,7 +131,7 @@ mod tests {
             vec![DataType::String],
             vec![DataType::UInt64, DataType::String],
         ] {
-            let grouping = grouping(key_types.clone());
+            let grouping = count_by(key_types.clone());
             let mut table = grouping.kind.table(&key_types);
             let mut expected: BTreeMap<String, u64> = BTreeMap::new();
             let mut parts = Vec::new();
@@ -180,12 +172,7 @@ mod tests {
                 }
                 let count = groups.len();
                 assert!(count > 20_000, "{count}");
-                let keys = groups.table.columns(0..count).unwrap().remove(0);
-                let counts = groups.accumulators.into_iter().next().unwrap().finish(count).unwrap();
-                for row in 0..count {
-                    let Value::UInt64(rows) = counts.value(row) else { panic!() };
-                    assert!(found.insert(keys.value(row).to_string(), rows).is_none());
-                }
+                take_counts(groups, &mut found);
             }
             assert_eq!(found, expected);
         }
@@ -193,7 +180,7 @@ mod tests {
 
     #[test]
     fn few_rows_are_not_cut() {
-        let grouping = grouping(vec![DataType::UInt64]);
+        let grouping = count_by(vec![DataType::UInt64]);
         let mut table = grouping.kind.table(&grouping.key_types);
         let numbers: Vec<u64> = (0..10_000).collect();
         let keys = table.keep(&columns(&grouping.key_types, &numbers), numbers.len(), &mut Vec::new()).unwrap();

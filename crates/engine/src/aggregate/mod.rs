@@ -45,4 +45,6 @@ mod short_key;
 pub(crate) mod sink;
 mod slots;
 pub(crate) mod spilled;
+#[cfg(test)]
+mod test_groups;
 pub(crate) mod top_groups;

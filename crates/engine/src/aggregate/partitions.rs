@@ -331,19 +331,10 @@ mod tests {
 
     use arrow_array::types::UInt64Type;
     use squall_functions::GroupIds;
-    use squall_types::{DataType, Value};
+    use squall_types::DataType;
 
     use super::*;
-    use crate::aggregate::bounds::Bounds;
-    use crate::aggregate::key_table::KeyKind;
-
-    /// A count by one key of this type.
-    fn grouping(key: DataType) -> Grouping {
-        let key_types = vec![key];
-        let kind = KeyKind::of(&key_types, Bounds::default());
-        let (keys, calls) = (Vec::new(), Vec::new());
-        Grouping { keys, key_types, kind, calls, existence: Some(0), with_totals: false, sets: None }
-    }
+    use crate::aggregate::test_groups::{count_by, take_counts};
 
     fn column(key: &DataType, numbers: &[u64]) -> Column {
         match key {
@@ -355,7 +346,7 @@ mod tests {
     /// Keys of `most` different ones, in many blocks, and how often each is there.
     fn counts(key: DataType, blocks: usize, most: u64, merges_to_few: bool, is_memory_short: bool) {
         const ROWS: u64 = 10_000;
-        let grouping = grouping(key.clone());
+        let grouping = count_by(vec![key.clone()]);
         let mut all = Partitions::new();
         let mut expected: BTreeMap<String, u64> = BTreeMap::new();
         let mut table = Groups::new(&grouping).unwrap();
@@ -388,13 +379,7 @@ mod tests {
         let mut found: BTreeMap<String, u64> = BTreeMap::new();
         for groups in all.into_groups(&grouping).unwrap() {
             let Some(groups) = groups.unwrap() else { continue };
-            let count = groups.len();
-            let keys = groups.table.columns(0..count).unwrap().remove(0);
-            let counts = groups.accumulators.into_iter().next().unwrap().finish(count).unwrap();
-            for row in 0..count {
-                let Value::UInt64(rows) = counts.value(row) else { panic!() };
-                assert!(found.insert(keys.value(row).to_string(), rows).is_none());
-            }
+            take_counts(groups, &mut found);
         }
         assert_eq!(found, expected);
     }
@@ -413,7 +398,7 @@ mod tests {
     #[test]
     fn rows_become_groups_where_memory_is_short() {
         let held = |is_memory_short| {
-            let grouping = grouping(DataType::String);
+            let grouping = count_by(vec![DataType::String]);
             let mut table = Groups::new(&grouping).unwrap();
             let mut all = Partitions::new();
             for block in 0..200u64 {

@@ -1,5 +1,5 @@
-//! Rows of dictionaries from outside of this server's tables: files, answers to HTTP requests, what commands print. All of it waits, so
-//! that it runs on threads that may.
+//! Rows of dictionaries from outside of this server's tables: files, answers to HTTP requests, what commands print; and which other servers
+//! may be asked. All of it waits, so that it runs on threads that may.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
