@@ -113,8 +113,8 @@ def test_tables_of_another_server(start_server):
     here.query("CREATE DICTIONARY h " + columns.format(whole, "TABLE 't' WHERE 'id < 50000' UPDATE_FIELD 'at' UPDATE_LAG 5", "HASHED", 0))
     here.query("CREATE DICTIONARY d " + columns.format(whole, "TABLE 't'", "DIRECT", 0).replace(" LIFETIME(0)", ""))
     here.query("CREATE DICTIONARY c " + columns.format(whole, "TABLE 't'", "CACHE", 1000).replace("CACHE()", "CACHE(SIZE_IN_CELLS 1000)"))
-    query = "QUERY 'SELECT id + 1, v FROM t WHERE id < 10' INVALIDATE_QUERY 'SELECT count() FROM t'"
-    here.query("CREATE DICTIONARY q " + columns.format(whole, query, "FLAT", 0))
+    query = "QUERY 'SELECT id + 1, v FROM t WHERE id < 10 OR id > 150000' INVALIDATE_QUERY 'SELECT count() FROM t'"
+    here.query("CREATE DICTIONARY q " + columns.format(whole, query, "FLAT", 1))
     look = "SELECT dictGet('{}', 'v', toUInt64(7)), dictGet('{}', 'v', toUInt64(60000)), dictGet('{}', 'v', toUInt64(200000))"
     expected = {"h": ["v7", "none", "none"], "d": ["v7", "v60000", "none"], "c": ["v7", "v60000", "none"], "q": ["v6", "none", "none"]}
     for name, row in expected.items():
@@ -125,6 +125,9 @@ def test_tables_of_another_server(start_server):
     there.query("INSERT INTO far.t SELECT 7, 'new', now()")
     here.query("SYSTEM RELOAD DICTIONARY h")
     assert here.value("SELECT dictGet('h', 'v', toUInt64(7))") == "new"
+    # The query of its rows is asked again once the other one's answer has changed.
+    there.query("INSERT INTO far.t SELECT 150001, 'late', now()")
+    wait_for(lambda: here.value("SELECT dictGet('q', 'v', toUInt64(150002))"), "late")
     # Passwords are nobody's to read.
     assert "secret" not in here.query("SHOW CREATE DICTIONARY h")
     assert "secret" not in here.query("SELECT create_table_query, engine_full FROM system.tables WHERE name = 'h'")

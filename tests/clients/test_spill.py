@@ -100,12 +100,11 @@ def test_data_that_are_read_by_place(start_server, parquet):
     body, expected = parquet
     insert = "INSERT INTO t FORMAT Parquet"
     for data in body, chunked(body):
-        answer = server.http(insert, body=data, query_id="by place", max_memory_usage=400_000_000, timeout=120)
+        answer = server.http(insert, body=data, max_memory_usage=400_000_000, timeout=120)
         assert answer.status == 200, answer.text
         assert server.rows("SELECT count(), sum(n) FROM t") == [[str(PARQUET_ROWS), str(expected)]]
         wait_until(lambda: temporary(server) == 0, "temporary files are gone")
         server.query("TRUNCATE TABLE t")
-    server.query("SYSTEM FLUSH LOGS")
     for part in body[:70_000_000], body[:70_000_000] + bytes(1_000), bytes(70_000_000):
         answer = server.http(insert, body=part, timeout=120)
         assert answer.status == 400 and answer.headers["X-ClickHouse-Exception-Code"] == "117", answer.text

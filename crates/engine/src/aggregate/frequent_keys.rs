@@ -117,8 +117,8 @@ impl FrequentKeys {
     }
 }
 
-/// How many buckets a worker should have, one of so many that count `rows`: it has seen some, and the last wanted key had these votes at the first
-/// look and has them now.
+/// How many buckets a worker should have. So many workers count `rows` together, and this one has seen some of them. `votes` are those of the last
+/// wanted key at the first look, and now.
 fn bucket_count(rows: u64, workers: usize, seen: u64, votes: [u32; 2]) -> usize {
     let rows_of_worker = (rows as f64 / workers as f64).max(seen as f64);
     // In a table that is sorted, later rows may be of other keys: votes then grow less than rows do, or not at all.

@@ -56,9 +56,14 @@ impl Groups {
             return Ok(());
         }
         let all: Vec<u32> = (0..groups as u32).collect();
-        self.table = self.table.part(&all)?;
-        self.accumulators = self.accumulators.iter_mut().map(|states| states.take(&all)).collect::<Result<_>>()?;
+        *self = self.take(&all)?;
         Ok(())
+    }
+
+    /// Some of the groups, in the list's order, whose states are small. Their states are no longer here afterwards.
+    pub(super) fn take(&mut self, groups: &[u32]) -> Result<Self> {
+        let accumulators = self.accumulators.iter_mut().map(|states| states.take(groups)).collect::<Result<_>>()?;
+        Ok(Self { table: self.table.part(groups)?, accumulators })
     }
 
     /// Adds groups whose states are small.

@@ -13,7 +13,6 @@ use squall_functions::{Accumulator, STEP_ITEMS};
 use squall_runtime::Pieces;
 use squall_types::{Block, Column, Error, Result, Schema};
 
-use super::cut_again::{PartitionNumber, cut_again};
 use super::expected_groups::ExpectedGroups;
 use super::groups::{GROUPS_AT_ONCE, Groups};
 use super::key_table::{KeyKind, KeyTable};
@@ -21,6 +20,7 @@ use super::large::{self, Jobs, LargeGroups};
 use super::partitions::{self, Part, Partitions};
 use super::sink::{AggregateLocal, Grouping};
 use super::spilled::{Read, Spilling};
+use super::subpartitions::{PartitionNumber, subpartitions};
 use super::top_groups::TopGroups;
 use crate::query_context::QueryContext;
 use crate::source::Places;
@@ -279,7 +279,7 @@ impl Units for Merging {
             return Ok(());
         }
         let number = PartitionNumber { number: unit, partitions };
-        for parts in cut_again(parts, number, grouping, &mut pieces).await? {
+        for parts in subpartitions(parts, number, grouping, &mut pieces).await? {
             let groups = self.merged(parts, &jobs, &mut pieces).await?;
             // Of several parts none has large states.
             open = None;

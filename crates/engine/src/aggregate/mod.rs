@@ -10,9 +10,11 @@
 //! - [`merge`]: what happens when all rows have come.
 //! - [`top_groups`]: what happens where only the first of them are wanted.
 //! - [`few_groups`]: what happens where any few of them do.
-//! - [`frequent_keys`]: what happens where those with the most rows do; [`key_buckets`]: where their rows are counted; [`key_hashes`]: by which hashes.
+//! - [`frequent_keys`]: what happens where those with the most rows do; [`key_buckets`]: where their rows are counted; [`key_hashes`]: by which
+//!   hashes.
 //! - [`groups`]: keys and states together; [`expected_groups`]: how many there will be.
-//! - [`partitions`]: rows and groups that are put aside, where groups are many; [`input_rows`]: the rows; [`row_places`]: how they get there.
+//! - [`partitions`]: rows and groups that are put aside, where groups are many; [`input_rows`]: the rows; [`row_places`]: how they get there;
+//!   [`subpartitions`]: partitions that are too large.
 //! - [`large`]: states that several workers merge together.
 //! - [`spilled`]: groups that do not fit into memory.
 
@@ -20,7 +22,6 @@ mod arena;
 pub(crate) mod bounds;
 pub(crate) mod bytes_table;
 mod coded_keys;
-mod cut_again;
 pub(crate) mod dictionary_table;
 pub(crate) mod direct_table;
 mod expected_groups;
@@ -45,6 +46,7 @@ mod short_key;
 pub(crate) mod sink;
 mod slots;
 pub(crate) mod spilled;
+mod subpartitions;
 #[cfg(test)]
 mod test_groups;
 pub(crate) mod top_groups;

@@ -84,7 +84,7 @@ impl Partition {
         self.parts.push(part);
     }
 
-    /// Whether all should become groups. `are_new` tells that of those that have become groups, most are.
+    /// Whether all should become groups. `are_new` tells whether most rows that were looked up so far, of any partition, made groups.
     fn is_due(&self, number: usize, are_new: bool) -> bool {
         let times = if self.are_new { MERGED_AGAIN } else { 1 };
         let (rows, bytes) = match number.is_multiple_of(SAMPLED) {
@@ -162,16 +162,14 @@ impl Partitions {
     }
 
     /// Puts groups aside.
-    pub(super) fn add_groups(&mut self, groups: Groups) -> Result<()> {
+    pub(super) fn add_groups(&mut self, mut groups: Groups) -> Result<()> {
         self.cut_rows()?;
-        let Groups { table, mut accumulators } = groups;
         let mut lists: Vec<Vec<u32>> = Vec::with_capacity(PARTITIONS);
-        let expected = table.groups() / PARTITIONS * 5 / 4;
+        let expected = groups.len() / PARTITIONS * 5 / 4;
         lists.resize_with(PARTITIONS, || Vec::with_capacity(expected));
-        table.partition(0..table.groups(), &mut lists);
+        groups.table.partition(0..groups.len(), &mut lists);
         for (partition, list) in self.partitions.iter_mut().zip(&lists).filter(|(_, list)| !list.is_empty()) {
-            let states = accumulators.iter_mut().map(|states| states.take(list)).collect::<Result<_>>()?;
-            let groups = Groups { table: table.part(list)?, accumulators: states };
+            let groups = groups.take(list)?;
             let bytes = groups.memory_bytes();
             self.bytes += bytes;
             partition.push(Part::Groups { groups, large: Vec::new() }, bytes);
@@ -203,15 +201,10 @@ impl Partitions {
         }
         let bytes = std::mem::take(&mut self.uncut_bytes);
         reserve(bytes)?;
-        let (places, ends) = places_by_partition(&hashes, PARTITIONS, |hash| partition_of(hash, PARTITIONS));
-        let rows = InputRows::in_places(&uncut, &RowPlaces::new(places))?;
-        let mut start = 0;
-        for (partition, end) in self.partitions.iter_mut().zip(ends) {
-            if end > start {
-                let part = rows.slice(start, end - start);
-                partition.push(Part::Rows(part), bytes / hashes.len() * (end - start));
-            }
-            start = end;
+        let row_bytes = bytes / hashes.len();
+        for (number, rows) in cut(&uncut, &hashes, PARTITIONS, |hash| partition_of(hash, PARTITIONS))? {
+            let bytes = row_bytes * rows.rows;
+            self.partitions[number].push(Part::Rows(rows), bytes);
         }
         self.hashes = hashes;
         self.hashes.clear();
@@ -302,12 +295,25 @@ impl Partitions {
     }
 }
 
-/// The places of rows with these hashes where they come by partition, and as they came within each; and where each partition's end.
-pub(super) fn places_by_partition(
+/// Cuts rows into so many partitions, of which `number_of` tells the number by the hash of a key. Gives those that have rows.
+pub(super) fn cut(
+    uncut: &[InputRows],
     hashes: &[u64],
     partitions: usize,
     number_of: impl Fn(u64) -> usize,
-) -> (Vec<u32>, Vec<usize>) {
+) -> Result<Vec<(usize, InputRows)>> {
+    let (places, ends) = places_by_partition(hashes, partitions, number_of);
+    let rows = InputRows::in_places(uncut, &RowPlaces::new(places))?;
+    let mut start = 0;
+    let parts = ends.into_iter().enumerate().map(|(number, end)| {
+        let first = std::mem::replace(&mut start, end);
+        (number, rows.slice(first, end - first))
+    });
+    Ok(parts.filter(|(_, part)| part.rows > 0).collect())
+}
+
+/// The places of rows with these hashes where they come by partition, and as they came within each; and where each partition's end.
+fn places_by_partition(hashes: &[u64], partitions: usize, number_of: impl Fn(u64) -> usize) -> (Vec<u32>, Vec<usize>) {
     let mut ends = vec![0; partitions];
     for hash in hashes {
         ends[number_of(*hash)] += 1;

@@ -1,18 +1,17 @@
-//! A partition whose table would outgrow the caches is cut once more before its rows and groups are looked up: a table that grows to many
-//! megabytes is rehashed again and again, and each lookup waits for memory. Where there are a hundred million groups, all partitions are such.
+//! A partition whose table would outgrow the caches is cut once more before its rows and groups are looked up. Such a table is rehashed again
+//! and again as it grows, and each lookup waits for memory. If there are a hundred million groups, all partitions are that large.
 
 use squall_runtime::Pieces;
 use squall_types::Result;
 
-use super::groups::{GROUPS_AT_ONCE, Groups};
+use super::groups::GROUPS_AT_ONCE;
 use super::input_rows::InputRows;
 use super::key_table::{KeyTable, partition_of};
-use super::partitions::{CUT_BYTES, CUT_ROWS, Part, places_by_partition};
-use super::row_places::RowPlaces;
+use super::partitions::{CUT_BYTES, CUT_ROWS, Part, cut};
 use super::sink::Grouping;
 
-/// Rows and groups of a partition that are worth it.
-const WORTH: usize = 1 << 17;
+/// A partition of fewer rows and groups is not cut.
+const ROWS_MIN: usize = 1 << 17;
 /// Rows and groups of each part of it, about.
 const PART_ROWS: usize = 1 << 15;
 /// Parts at most.
@@ -25,8 +24,8 @@ pub(super) struct PartitionNumber {
     pub(super) partitions: usize,
 }
 
-/// What there is of each part of a partition: of one part all, where there are few rows and groups, or some have large states.
-pub(super) async fn cut_again(
+/// Cuts what there is of a partition by the hashes of the keys. Gives it back in one piece if it is small, or if a state in it is large.
+pub(super) async fn subpartitions(
     parts: Vec<Part>,
     partition: PartitionNumber,
     grouping: &Grouping,
@@ -34,12 +33,12 @@ pub(super) async fn cut_again(
 ) -> Result<Vec<Vec<Part>>> {
     let rows = parts.iter().map(Part::len).sum::<usize>();
     let mut table = grouping.kind.table(&grouping.key_types);
-    if rows < WORTH || !table.has_hashes() || parts.iter().any(Part::is_large) {
+    if rows < ROWS_MIN || !table.has_hashes() || parts.iter().any(Part::is_large) {
         return Ok(vec![parts]);
     }
     let count = (rows / PART_ROWS).next_power_of_two().min(PARTS_MAX);
     let (first, all) = (partition.number * count, partition.partitions * count);
-    let mut cut: Vec<Vec<Part>> = (0..count).map(|_| Vec::new()).collect();
+    let mut cut_parts: Vec<Vec<Part>> = (0..count).map(|_| Vec::new()).collect();
     let (mut uncut, mut uncut_rows, mut uncut_bytes) = (Vec::new(), 0, 0);
     for part in parts {
         match part {
@@ -48,57 +47,47 @@ pub(super) async fn cut_again(
                 uncut_bytes += rows.value_bytes();
                 uncut.push(rows);
             }
-            Part::Groups { groups, .. } => {
+            Part::Groups { mut groups, .. } => {
                 let mut lists = vec![Vec::new(); all];
                 for from in (0..groups.len()).step_by(GROUPS_AT_ONCE) {
                     groups.table.partition(from..groups.len().min(from + GROUPS_AT_ONCE), &mut lists);
                     pieces.pause().await;
                 }
-                let Groups { table, mut accumulators } = groups;
                 let lists = lists.drain(first..first + count);
-                for (cut, list) in cut.iter_mut().zip(lists).filter(|(_, list)| !list.is_empty()) {
-                    let states = accumulators.iter_mut().map(|states| states.take(&list)).collect::<Result<_>>()?;
-                    let groups = Groups { table: table.part(&list)?, accumulators: states };
-                    cut.push(Part::Groups { groups, large: Vec::new() });
+                for (parts, list) in cut_parts.iter_mut().zip(lists).filter(|(_, list)| !list.is_empty()) {
+                    parts.push(Part::Groups { groups: groups.take(&list)?, large: Vec::new() });
                     pieces.pause().await;
                 }
             }
         }
         if uncut_rows >= CUT_ROWS || uncut_bytes >= CUT_BYTES {
-            cut_rows(&uncut, &mut *table, |hash| partition_of(hash, all) - first, &mut cut)?;
+            cut_rows(&uncut, &mut *table, |hash| partition_of(hash, all) - first, &mut cut_parts)?;
             uncut.clear();
             (uncut_rows, uncut_bytes) = (0, 0);
             pieces.pause().await;
         }
     }
-    cut_rows(&uncut, &mut *table, |hash| partition_of(hash, all) - first, &mut cut)?;
+    cut_rows(&uncut, &mut *table, |hash| partition_of(hash, all) - first, &mut cut_parts)?;
     pieces.pause().await;
-    cut.retain(|parts| !parts.is_empty());
-    Ok(cut)
+    cut_parts.retain(|parts| !parts.is_empty());
+    Ok(cut_parts)
 }
 
-/// Cuts rows, of which `number_of` says the part by the hashes of their keys.
+/// Cuts rows, of which `number_of` tells the part by the hash of a key.
 fn cut_rows(
     uncut: &[InputRows],
     table: &mut dyn KeyTable,
     number_of: impl Fn(u64) -> usize,
-    cut: &mut [Vec<Part>],
+    all: &mut [Vec<Part>],
 ) -> Result<()> {
     let mut hashes = Vec::new();
     for rows in uncut {
         table.kept_hashes(&rows.keys, rows.rows, &mut hashes)?;
     }
-    if hashes.is_empty() {
-        return Ok(());
-    }
-    let (places, ends) = places_by_partition(&hashes, cut.len(), number_of);
-    let rows = InputRows::in_places(uncut, &RowPlaces::new(places))?;
-    let mut start = 0;
-    for (cut, end) in cut.iter_mut().zip(ends) {
-        if end > start {
-            cut.push(Part::Rows(rows.slice(start, end - start)));
+    if !hashes.is_empty() {
+        for (number, rows) in cut(uncut, &hashes, all.len(), number_of)? {
+            all[number].push(Part::Rows(rows));
         }
-        start = end;
     }
     Ok(())
 }
@@ -112,6 +101,7 @@ mod tests {
     use squall_types::{Column, DataType};
 
     use super::*;
+    use crate::aggregate::groups::Groups;
     use crate::aggregate::test_groups::{count_by, take_counts};
 
     fn columns(key_types: &[DataType], numbers: &[u64]) -> Vec<Column> {
@@ -159,7 +149,7 @@ mod tests {
             }
             let number = PartitionNumber { number: 2, partitions: PARTITIONS };
             let mut pieces = Pieces::begin();
-            let cut = block_on(cut_again(parts, number, &grouping, &mut pieces)).unwrap();
+            let cut = block_on(subpartitions(parts, number, &grouping, &mut pieces)).unwrap();
             assert_eq!(cut.len(), 4);
             let mut found: BTreeMap<String, u64> = BTreeMap::new();
             for parts in cut {
@@ -186,7 +176,7 @@ mod tests {
         let keys = table.keep(&columns(&grouping.key_types, &numbers), numbers.len(), &mut Vec::new()).unwrap();
         let rows = Part::Rows(InputRows { keys, arguments: Vec::new(), rows: numbers.len() });
         let number = PartitionNumber { number: 0, partitions: 1 };
-        let cut = block_on(cut_again(vec![rows], number, &grouping, &mut Pieces::begin())).unwrap();
+        let cut = block_on(subpartitions(vec![rows], number, &grouping, &mut Pieces::begin())).unwrap();
         assert_eq!(cut.iter().map(Vec::len).collect::<Vec<_>>(), [1]);
     }
 }
