@@ -20,6 +20,7 @@ use crate::aggregate::bounds::Bounds;
 use crate::aggregate::few_groups::FewGroups;
 use crate::aggregate::frequent_keys::{FrequentKeys, FrequentKeysFilter, FrequentKeysSink, ReadRows};
 use crate::aggregate::input::projected;
+use crate::aggregate::interned_table::Interning;
 use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning};
 use crate::aggregate::sink::{AggregateSink, Grouping};
@@ -720,6 +721,7 @@ impl Builder {
         let kind = match (KeyKind::of(&key_types, bounds), self.context.settings.max_rows_to_group_by) {
             // A limit of groups needs a table that knows how many there are.
             (KeyKind::Direct8 | KeyKind::Direct16 { .. }, 1..) => KeyKind::Packed4,
+            (KeyKind::Serialized, _) => Interning::worth(aggregate).map_or(KeyKind::Serialized, KeyKind::Interned),
             (kind, _) => kind,
         };
         let calls = aggregate.aggregates.clone();

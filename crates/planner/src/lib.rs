@@ -72,7 +72,7 @@ pub use plan::{
     WindowCallFunction, WindowFrame,
 };
 pub use projection::{Projected, Projection, ProjectionAggregate, plan_projection};
-pub use rules::{RuntimeFilter, call, conjuncts};
+pub use rules::{KeyEstimates, RuntimeFilter, call, conjuncts};
 pub use settle::{may_be_settled, settle};
 pub use skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
 pub use structure::plan_structure;

@@ -1,7 +1,6 @@
-//! A hash table of keys packed into one integer of up to 128 bits. Open addressing with linear probing; a slot holds the key and
+//! A hash table of keys packed into one number of up to 384 bits. Open addressing with linear probing; a slot holds the key and
 //! the group's number, so that a lookup costs one cache miss, which is prefetched.
 
-use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,10 +11,10 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, FixedSizeBinaryArray, Pri
 use arrow_buffer::NullBuffer;
 use squall_functions::GroupIds;
 use squall_types::memory::reserve;
-use squall_types::packed_hash::{hash_packed, hash_packed_wide};
 use squall_types::{Column, DataType, Error, Physical, Result, grow};
 
 use super::key_table::{KeyTable, NO_GROUP, downcast_table, partition_of};
+use super::packed_key::{Packed, key_of, words};
 use super::slots::{Slot, Slots};
 
 /// Rows whose slots are prefetched before any of them is looked up.
@@ -31,92 +30,6 @@ pub(crate) fn packed_width(data_type: &DataType) -> Option<usize> {
             physical => physical.fixed_width_bytes().filter(|width| *width <= 16),
         },
     }
-}
-
-/// An integer that keys are packed into.
-pub(crate) trait Packed: Copy + Eq + Debug + Send + Sync + Default + 'static {
-    /// The low bytes of 128 bits.
-    fn from_u128(value: u128) -> Self;
-    /// The key as 128 bits.
-    fn to_u128(self) -> u128;
-    /// A hash whose low and high bits both depend on every bit of the key.
-    fn hash(self) -> u64;
-    /// Or's values of at most 64 bits in, so many bits from the lowest.
-    fn or_in(packed: &mut [Self], values: impl Iterator<Item = u64>, shift: u32);
-    /// Keys as columns, for whoever moves rows.
-    fn columns(packed: &[Self]) -> Vec<Column>;
-    /// Takes keys out of such columns.
-    fn read(columns: &[Column], packed: &mut Vec<Self>) -> Result<()>;
-}
-
-impl Packed for u64 {
-    fn from_u128(value: u128) -> Self {
-        value as Self
-    }
-    fn to_u128(self) -> u128 {
-        u128::from(self)
-    }
-    #[inline]
-    fn hash(self) -> u64 {
-        hash_packed(self)
-    }
-    #[inline]
-    fn or_in(packed: &mut [Self], values: impl Iterator<Item = u64>, shift: u32) {
-        packed.iter_mut().zip(values).for_each(|(packed, value)| *packed |= value << shift);
-    }
-    fn columns(packed: &[Self]) -> Vec<Column> {
-        vec![Column::from_primitive::<UInt64Type>(DataType::UInt64, packed.to_vec())]
-    }
-    fn read(columns: &[Column], packed: &mut Vec<Self>) -> Result<()> {
-        let [keys] = columns else { return Err(Error::logical("keys that are not packed")) };
-        packed.clear();
-        packed.extend_from_slice(keys.as_primitive::<UInt64Type>()?.values());
-        Ok(())
-    }
-}
-
-impl Packed for u128 {
-    fn from_u128(value: u128) -> Self {
-        value
-    }
-    fn to_u128(self) -> u128 {
-        self
-    }
-    #[inline]
-    fn hash(self) -> u64 {
-        hash_packed_wide(self)
-    }
-    #[inline]
-    fn or_in(packed: &mut [Self], values: impl Iterator<Item = u64>, shift: u32) {
-        let both = packed.iter_mut().zip(values);
-        // Shifts of 128 bits by any number take several steps; most values lie in one half.
-        match shift {
-            0 => both.for_each(|(packed, value)| *packed |= Self::from(value)),
-            64.. => both.for_each(|(packed, value)| *packed |= Self::from(value << (shift - 64)) << 64),
-            _ => both.for_each(|(packed, value)| *packed |= Self::from(value) << shift),
-        }
-    }
-    fn columns(packed: &[Self]) -> Vec<Column> {
-        let half = |shift: u32| packed.iter().map(|key| (key >> shift) as u64).collect();
-        [0, 64].map(|shift| Column::from_primitive::<UInt64Type>(DataType::UInt64, half(shift))).into()
-    }
-    fn read(columns: &[Column], packed: &mut Vec<Self>) -> Result<()> {
-        let [low, high] = columns else { return Err(Error::logical("keys that are not packed")) };
-        let (low, high) = (low.as_primitive::<UInt64Type>()?.values(), high.as_primitive::<UInt64Type>()?.values());
-        packed.clear();
-        packed.extend(low.iter().zip(high).map(|(low, high)| Self::from(*low) | Self::from(*high) << 64));
-        Ok(())
-    }
-}
-
-/// The low words of a key, the lowest first: as many as its values take.
-fn words<K: Packed, const WORDS: usize>(key: K) -> [u32; WORDS] {
-    std::array::from_fn(|at| (key.to_u128() >> (32 * at)) as u32)
-}
-
-/// The key of words.
-fn key_of<K: Packed, const WORDS: usize>(words: &[u32; WORDS]) -> K {
-    K::from_u128((0..).zip(words).fold(0, |key, (at, word)| key | u128::from(*word) << (32 * at)))
 }
 
 /// A key in as many words as it takes, and its group. Words, since integers of 64 and 128 bits would be padded.
@@ -331,7 +244,7 @@ impl<K: Packed, const WORDS: usize> KeyTable for FixedTable<K, WORDS> {
 
     fn columns(&self, groups: Range<usize>) -> Result<Vec<Column>> {
         let mut shift = 0;
-        let keys: Vec<u128> = self.keys[groups].iter().map(key_of).collect();
+        let keys: Vec<K> = self.keys[groups].iter().map(key_of).collect();
         let columns = self.types.iter().map(|data_type| {
             let column = unpack(data_type, &keys, shift)?;
             shift += packed_width(data_type).unwrap_or(0) as u32 * 8;
@@ -411,7 +324,7 @@ fn or_values<K: Packed>(array: &ArrayRef, packed: &mut [K], shift: u32) -> Resul
                 u128::from_le_bytes(bytes)
             };
             for (row, packed) in packed.iter_mut().enumerate() {
-                *packed = K::from_u128(packed.to_u128() | value(row) << shift);
+                packed.or_bits(value(row), shift);
             }
         }),
         _ => None,
@@ -420,14 +333,14 @@ fn or_values<K: Packed>(array: &ArrayRef, packed: &mut [K], shift: u32) -> Resul
 }
 
 /// The column of the values at `shift` bits of each key.
-fn unpack(data_type: &DataType, keys: &[u128], shift: u32) -> Result<Column> {
+fn unpack<K: Packed>(data_type: &DataType, keys: &[K], shift: u32) -> Result<Column> {
     let mut value_shift = shift;
     let nulls = data_type.is_nullable().then(|| {
         value_shift += 8;
-        NullBuffer::from_iter(keys.iter().map(|key| (key >> shift) as u8 == 0))
+        NullBuffer::from_iter(keys.iter().map(|key| key.bits(shift) as u8 == 0))
     });
     let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-    let bits = keys.iter().map(|key| key >> value_shift);
+    let bits = keys.iter().map(|key| key.bits(value_shift));
     fn array<T: ArrowPrimitiveType>(
         bits: impl Iterator<Item = u128>,
         nulls: Option<NullBuffer>,

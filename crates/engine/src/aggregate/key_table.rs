@@ -1,6 +1,5 @@
 //! Which group a row belongs to: a key table gives each distinct combination of keys a dense number. The kind of table is chosen
-//! by the keys' types: 8 and 16 bits index a table directly; up to 8 and up to 16 bytes are packed into one integer; a string is
-//! hashed as it stands; a dictionary's values are looked up once each; anything else is hashed as its encoded bytes.
+//! by the keys' types: 8 and 16 bits index a table directly; up to 48 bytes are packed into one number; a string is hashed as it stands; a dictionary's values are looked up once each; anything else is hashed as its encoded bytes.
 
 use std::any::Any;
 use std::ops::Range;
@@ -13,6 +12,8 @@ use super::bytes_table::BytesTable;
 use super::dictionary_table::DictionaryTable;
 use super::direct_table::{DirectTable, SingleTable};
 use super::fixed_table::{FixedTable, packed_width};
+use super::interned_table::Interning;
+use super::packed_key::Wide;
 
 /// The group of rows that belong to none.
 pub(crate) const NO_GROUP: u32 = u32::MAX;
@@ -124,10 +125,18 @@ pub(crate) enum KeyKind {
     Packed12,
     /// Keys that fit into 16 bytes together.
     Packed16,
+    /// Keys that fit into 24 bytes together.
+    Packed24,
+    /// Keys that fit into 32 bytes together.
+    Packed32,
+    /// Keys that fit into 48 bytes together.
+    Packed48,
     /// One `String` that is never NULL.
     String,
     /// One `LowCardinality` key.
     Dictionary,
+    /// Several keys of which some are strings with few values.
+    Interned(Interning),
     /// Anything else.
     Serialized,
 }
@@ -136,6 +145,11 @@ impl KeyKind {
     /// Whether keys are integers of up to 16 bytes.
     pub(crate) fn is_packed(&self) -> bool {
         matches!(self, Self::Packed4 | Self::Packed8 | Self::Packed12 | Self::Packed16)
+    }
+
+    /// Whether keys are numbers of any width in a hash table.
+    pub(super) fn is_hashed_number(&self) -> bool {
+        self.is_packed() || matches!(self, Self::Packed24 | Self::Packed32 | Self::Packed48)
     }
 
     /// Whether there is one group, or one for each of few numbers.
@@ -159,6 +173,9 @@ impl KeyKind {
                 Some(5..=8) => Self::Packed8,
                 Some(9..=12) => Self::Packed12,
                 Some(13..=16) => Self::Packed16,
+                Some(17..=24) => Self::Packed24,
+                Some(25..=32) => Self::Packed32,
+                Some(33..=48) => Self::Packed48,
                 _ => Self::Serialized,
             },
         }
@@ -174,6 +191,10 @@ impl KeyKind {
             Self::Packed8 => Box::new(FixedTable::<u64, 2>::new(types)),
             Self::Packed12 => Box::new(FixedTable::<u128, 3>::new(types)),
             Self::Packed16 => Box::new(FixedTable::<u128, 4>::new(types)),
+            Self::Packed24 => Box::new(FixedTable::<Wide<3>, 6>::new(types)),
+            Self::Packed32 => Box::new(FixedTable::<Wide<4>, 8>::new(types)),
+            Self::Packed48 => Box::new(FixedTable::<Wide<6>, 12>::new(types)),
+            Self::Interned(interning) => Box::new(interning.table()),
             Self::String => Box::new(BytesTable::of_strings()),
             Self::Dictionary => Box::new(DictionaryTable::new(types.first().unwrap_or(&DataType::Nothing))),
             Self::Serialized => Box::new(BytesTable::of_rows(types)),

@@ -3,6 +3,7 @@
 //! - [`input`]: what is computed before, because it may be much.
 //! - [`key_table`]: which group a row belongs to, specialised by the width of the keys; [`row_key`]: several keys as bytes.
 //! - [`short_key`]: keys of a few bytes as integers; [`lookup_keys`]: those of some rows with their hashes.
+//! - [`packed_key`]: numbers that keys are packed into; [`interned_table`]: strings as numbers.
 //! - [`key_reader`]: how key columns become bytes that are looked up.
 //! - [`bounds`]: between which numbers a key lies.
 //! - [`slots`]: where a hash table looks a key up.
@@ -31,6 +32,7 @@ pub(crate) mod frequent_keys;
 mod groups;
 pub(crate) mod input;
 mod input_rows;
+pub(crate) mod interned_table;
 mod key_buckets;
 mod key_codes;
 mod key_hashes;
@@ -39,6 +41,7 @@ pub(crate) mod key_table;
 mod large;
 mod lookup_keys;
 pub(crate) mod merge;
+mod packed_key;
 mod partitions;
 mod row_key;
 mod row_places;

@@ -23,7 +23,7 @@ pub(super) struct Bounds {
 impl Bounds {
     fn of(&self, piece: &Piece) -> Range<usize> {
         let begin = self.from.as_ref().map_or(0, |key| piece.rows_before(key));
-        begin..self.before.as_ref().map_or(piece.rows(), |key| piece.rows_before(key))
+        begin..self.before.as_ref().map_or(piece.rows(), |key| piece.rows_before_from(begin, key))
     }
 }
 

@@ -1,5 +1,7 @@
 //! A sorted block with its rows' keys.
 
+use std::ops::Range;
+
 use arrow_array::UInt32Array;
 use squall_types::memory::reserve;
 use squall_types::{Block, Result};
@@ -70,17 +72,28 @@ impl Piece {
 
     /// How many of its rows are before `bound`.
     pub(super) fn rows_before(&self, bound: &Key) -> usize {
-        self.rows_while(|row| self.keys.compare(row, bound).is_lt())
+        self.rows_while(0..self.rows(), |row| self.keys.compare(row, bound).is_lt())
+    }
+
+    /// The same where at least `from` rows are, and not many more are expected to be.
+    pub(super) fn rows_before_from(&self, from: usize, bound: &Key) -> usize {
+        let is_before = |row: usize| self.keys.compare(row, bound).is_lt();
+        let (mut low, mut step) = (from, 16);
+        while low + step < self.rows() && is_before(low + step) {
+            low += step + 1;
+            step *= 2;
+        }
+        self.rows_while(low..self.rows().min(low + step), is_before)
     }
 
     /// How many of its rows are not beyond `bound`.
     pub(super) fn rows_up_to(&self, bound: &Key) -> usize {
-        self.rows_while(|row| self.keys.compare(row, bound).is_le())
+        self.rows_while(0..self.rows(), |row| self.keys.compare(row, bound).is_le())
     }
 
-    /// How many rows there are of which this holds: the first ones.
-    fn rows_while(&self, holds: impl Fn(usize) -> bool) -> usize {
-        let (mut low, mut high) = (0, self.rows());
+    /// The first of these rows of which this does not hold, or their end: it holds of those before it.
+    fn rows_while(&self, rows: Range<usize>, holds: impl Fn(usize) -> bool) -> usize {
+        let (mut low, mut high) = (rows.start, rows.end);
         while low < high {
             let middle = low.midpoint(high);
             if holds(middle) {

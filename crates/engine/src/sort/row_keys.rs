@@ -39,6 +39,28 @@ impl Key {
     }
 }
 
+/// The rows of `1..rows` whose keys differ from those of the rows before them.
+fn changes<K: PartialEq>(rows: usize, key: impl Fn(usize) -> K) -> Vec<u32> {
+    (1..rows).filter(|row| key(*row) != key(*row - 1)).map(|row| row as u32).collect()
+}
+
+/// The rows in the order of their keys, where key and row fit into one number of 64 bits together; rows of equal keys as they came.
+fn order_of_numbers(keys: &[u64]) -> Option<Vec<u32>> {
+    let (all_or, all_and) = keys.iter().fold((0, u64::MAX), |(or, and), key| (or | key, and & key));
+    // Bits that are alike in all keys at either end tell nothing.
+    let differing = all_or & !all_and;
+    let (low, high) = (differing.trailing_zeros(), differing.leading_zeros());
+    let row_bits = usize::BITS - keys.len().saturating_sub(1).leading_zeros();
+    if differing != 0 && low + high < row_bits {
+        return None;
+    }
+    let key_of = |key: u64| if differing == 0 { 0 } else { key << high >> (high + low) << row_bits };
+    let mut numbered: Vec<u64> = keys.iter().zip(0..).map(|(key, row)| key_of(*key) | row).collect();
+    numbered.sort_unstable();
+    let row = (1_u64 << row_bits) - 1;
+    Some(numbered.into_iter().map(|key| (key & row) as u32).collect())
+}
+
 /// The keys of a block's rows.
 pub(crate) enum RowKeys {
     /// None is longer than half a prefix.
@@ -110,11 +132,11 @@ impl RowKeys {
 
     /// The rows of `1..rows` whose keys differ from those of the rows before them.
     pub(crate) fn changes(&self, rows: usize) -> Vec<u32> {
-        let differs = |row: &u32| {
-            let row = *row as usize;
-            self.prefix(row) != self.prefix(row - 1) || self.long(row) != self.long(row - 1)
-        };
-        (1..rows as u32).filter(differs).collect()
+        match self {
+            Self::Short(keys) => changes(rows, |row| keys[row]),
+            Self::Whole(keys) => changes(rows, |row| keys[row]),
+            Self::Long(keys) => changes(rows, |row| keys.key(row)),
+        }
     }
 
     pub(super) fn entry(&self, row: usize, piece: u32) -> Entry {
@@ -143,6 +165,11 @@ impl RowKeys {
 
     /// The rows in the order of their keys, rows of equal keys as they came.
     pub(super) fn order(&self, rows: usize) -> Vec<u32> {
+        if let Self::Short(keys) = self
+            && let Some(order) = order_of_numbers(keys)
+        {
+            return order;
+        }
         /// Bits of a prefix in which there is room for the number of a row.
         const ROW: u128 = u32::MAX as u128;
         let prefixes = || (0..rows).map(|row| self.prefix(row));
@@ -169,6 +196,39 @@ impl RowKeys {
             Self::Short(keys) => size_of_val(&**keys),
             Self::Whole(keys) => size_of_val(&**keys),
             Self::Long(keys) => keys.bytes.len() + size_of_val(&*keys.offsets),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_equal_keys_stay_in_their_order() {
+        let mut random = 1_u64;
+        let mut next = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            random >> 20
+        };
+        // Keys in few and in all bits, all alike, and some that leave no room for rows.
+        for (mask, shift, more) in [
+            (0xff, 56, 0),
+            (0xffff_ffff, 24, 1 << 63),
+            (0x3, 0, 0),
+            (0, 0, 5),
+            (0xfff_ffff_ffff, 20, 0),
+            (0xfff_ffff_ffff, 0, 3 << 62),
+        ] {
+            for rows in [0, 1, 2, 3, 1_000, 8_192] {
+                let keys: Vec<u64> = (0..rows).map(|_| (next() & mask) << shift | more).collect();
+                let mut expected: Vec<u32> = (0..rows as u32).collect();
+                expected.sort_by_key(|row| keys[*row as usize]);
+                if let Some(order) = order_of_numbers(&keys) {
+                    assert_eq!(order, expected, "{mask} {shift} {rows}");
+                }
+                assert_eq!(RowKeys::Short(keys).order(rows), expected, "{mask} {shift} {rows}");
+            }
         }
     }
 }

@@ -57,6 +57,37 @@ fn at_most(rows: f64, limit: Option<u64>) -> f64 {
     limit.map_or(rows, |limit| rows.min(limit as f64))
 }
 
+/// What an aggregation's keys are expected to be.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KeyEstimates {
+    /// The rows that are aggregated.
+    pub rows: f64,
+    /// How many groups they make.
+    pub groups: f64,
+    /// Of each key, how many values it has; `None` where nobody knows.
+    pub values: Vec<Option<f64>>,
+}
+
+impl KeyEstimates {
+    /// Those of an aggregation; `None` where a table below does not know its rows.
+    pub fn of(aggregate: &Aggregate) -> Option<Self> {
+        let rows = rows(&aggregate.input)?;
+        let values = aggregate.keys.iter().map(|key| values_of_key(&aggregate.input, key)).collect();
+        Some(Self { rows, groups: groups(&aggregate.keys, &aggregate.input, rows), values })
+    }
+}
+
+/// How many values a key has; of those of ROLLUP and its kin, whether their sets have them or not.
+fn values_of_key(input: &Plan, key: &Expression) -> Option<f64> {
+    match key {
+        Expression::Function { name, arguments, .. } if &**name == "if" => match &arguments[..] {
+            [_, value, Expression::Constant { .. }] => Some(values_of_key(input, value)? + 1.0),
+            _ => None,
+        },
+        key => distinct(input, key),
+    }
+}
+
 /// How many groups keys make of so many rows.
 pub(super) fn groups(keys: &[Expression], input: &Plan, rows: f64) -> f64 {
     let values = keys.iter().map(|key| distinct(input, key).unwrap_or(rows / 3.0).max(1.0));
@@ -173,13 +204,57 @@ pub(super) fn groups_at_most(plan: &Plan, columns: &[usize]) -> Option<f64> {
     for column in columns {
         let (scan, position) = source(plan, *column)?;
         let rows = scan.table.rows()? as f64;
-        let values = values_of(scan, position).unwrap_or(rows);
+        let values = values_of(scan, position).unwrap_or(rows).min(chosen_values(plan, *column).unwrap_or(rows));
         match tables.iter_mut().find(|(known, _)| std::ptr::eq(*known, scan)) {
             Some((_, all)) => *all = (*all * values).min(rows),
             None => tables.push((scan, values)),
         }
     }
     Some(tables.iter().map(|(_, values)| values.max(1.0)).product())
+}
+
+/// How many values conditions name that a column has to have one of; `None` where there is no such condition.
+fn chosen_values(plan: &Plan, position: usize) -> Option<f64> {
+    let (condition, input) = match plan {
+        Plan::Scan(scan) => (scan.predicate.as_ref()?, None),
+        Plan::Filter { input, predicate } => (predicate, Some(input)),
+        Plan::Project { input, expressions, .. } => {
+            return chosen_values(input, only_column(expressions.get(position)?)?);
+        }
+        Plan::Join(join) => {
+            return match join.left_columns.get(position) {
+                Some(of_left) => chosen_values(&join.left, *of_left),
+                None => {
+                    let of_right = join.right_columns.get(position - join.left_columns.len())?;
+                    chosen_values(&join.right, *of_right)
+                }
+            };
+        }
+        _ => return None,
+    };
+    let mut parts = Vec::new();
+    conjuncts(condition.clone(), &mut parts);
+    let own = parts.iter().filter_map(chosen).filter(|(column, _)| *column == position);
+    let fewest = own.map(|(_, values)| values).reduce(f64::min);
+    let below = input.and_then(|input| chosen_values(input, position));
+    fewest.into_iter().chain(below).reduce(f64::min)
+}
+
+/// The column that a condition gives constants for, and how many.
+fn chosen(condition: &Expression) -> Option<(usize, f64)> {
+    let Expression::Function { name, arguments, .. } = condition else { return None };
+    match (&**name, &arguments[..]) {
+        (
+            "equals",
+            [Expression::Column { position, .. }, Expression::Constant { .. }]
+            | [Expression::Constant { .. }, Expression::Column { position, .. }],
+        ) => Some((*position, 1.0)),
+        ("in", [Expression::Column { position, .. }, set]) => match set.constant()? {
+            Value::Array(items) => Some((*position, items.len() as f64)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The rows of the largest table that a plan reads; `None` where some table does not know.
@@ -284,8 +359,18 @@ pub(super) fn selectivity(condition: &Expression, input: &Plan) -> f64 {
     let mut parts = Vec::new();
     conjuncts(condition.clone(), &mut parts);
     let mut bounds: Vec<Bounds> = Vec::new();
+    // By column, of the condition that leaves the fewest of those that name its values: another one leaves them, or none.
+    let mut chosen_shares: Vec<(usize, f64)> = Vec::new();
     let mut passed = 1.0;
     for part in &parts {
+        if let Some((column, _)) = chosen(part) {
+            let share = of_part(part, input);
+            match chosen_shares.iter_mut().find(|(known, _)| *known == column) {
+                Some((_, fewest)) => *fewest = fewest.min(share),
+                None => chosen_shares.push((column, share)),
+            }
+            continue;
+        }
         match bound(part, input) {
             Some((column, all, (least, most))) => match bounds.iter_mut().find(|known| known.column == column) {
                 Some(known) => known.left = (known.left.0.max(least), known.left.1.min(most)),
@@ -294,7 +379,11 @@ pub(super) fn selectivity(condition: &Expression, input: &Plan) -> f64 {
             None => passed *= of_part(part, input),
         }
     }
-    for Bounds { all, left, .. } in bounds {
+    passed *= chosen_shares.iter().map(|(_, share)| share).product::<f64>();
+    for Bounds { column, all, left } in bounds {
+        if chosen_shares.iter().any(|(known, _)| *known == column) {
+            continue;
+        }
         passed *= ((left.1 - left.0 + 1.0) / (all.1 - all.0 + 1.0)).clamp(0.0, 1.0);
     }
     passed.clamp(0.0, 1.0)

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use squall_functions::{aggregate_merged_by, ignores_order, resolve_aggregate, state_and_merge};
+use squall_functions::ignores_order;
 use squall_types::{Result, Schema};
 
+use super::aggregation_steps::{Steps, first_step, second_step};
 use super::cardinality;
 use crate::expression::Expression;
 use crate::plan::{Aggregate, AggregateCall, Plan};
@@ -22,12 +23,6 @@ pub(super) fn apply(plan: &mut Plan) -> Result<()> {
         *aggregate = first;
     }
     Ok(())
-}
-
-/// One aggregate in two steps: what the first gives, and what merges it.
-struct Steps {
-    first: AggregateCall,
-    merge: Arc<dyn squall_functions::AggregateFunction>,
 }
 
 /// The aggregation over groups by all keys; `None` where that is not worth it.
@@ -60,30 +55,17 @@ fn grouped_first(aggregate: &Aggregate) -> Result<Option<Aggregate>> {
     if columns.is_empty() || !aggregate.aggregates.iter().all(is_apart) {
         return Ok(None);
     }
-    let merged: Option<Vec<Steps>> = aggregate.aggregates.iter().map(by_results).collect();
+    let merged: Option<Vec<Steps>> = aggregate.aggregates.iter().map(Steps::by_results).collect();
     let has_few_groups = || {
         let groups = cardinality::groups_at_most(input, &columns)?;
         Some(groups * GAIN_MIN < cardinality::largest_table(input)?)
     };
     let steps = match merged {
         Some(steps) if sets.len() >= SETS_MIN => steps,
-        _ if has_few_groups() == Some(true) => aggregate.aggregates.iter().map(by_states).collect(),
+        _ if has_few_groups() == Some(true) => aggregate.aggregates.iter().map(Steps::by_states).collect(),
         _ => return Ok(None),
     };
-    Ok(Some(in_steps(aggregate, input, arrays, repeated, &columns, steps)))
-}
-
-/// An aggregate whose results over parts of the rows merge as they stand: a sum of sums, a sum of counts.
-fn by_results(call: &AggregateCall) -> Option<Steps> {
-    let merge = aggregate_merged_by(call.function_name())?;
-    let merge = resolve_aggregate(merge, &[], std::slice::from_ref(call.function.return_type())).ok()?;
-    (merge.return_type() == call.function.return_type()).then(|| Steps { first: call.clone(), merge })
-}
-
-/// Any other one, by its states.
-fn by_states(call: &AggregateCall) -> Steps {
-    let (state, merge) = state_and_merge(&call.function);
-    Steps { first: AggregateCall { function: state, ..call.clone() }, merge }
+    Ok(Some(in_steps(aggregate, input, arrays, repeated, &columns, &steps)))
 }
 
 fn in_steps(
@@ -92,35 +74,17 @@ fn in_steps(
     arrays: &[Expression],
     repeated: &Schema,
     columns: &[usize],
-    steps: Vec<Steps>,
+    steps: &[Steps],
 ) -> Aggregate {
-    let of_input = input.schema();
-    let keys = columns.iter().filter_map(|column| Some((*column, of_input.fields.get(*column)?)));
-    let mut fields: Vec<_> = keys.clone().map(|(_, field)| field.clone()).collect();
-    let keys: Vec<Expression> = keys.map(|(column, (_, data_type))| Expression::column(column, data_type)).collect();
-    let partial = fields.len();
-    fields.extend(steps.iter().map(|step| (step.first.name.clone(), step.first.function.return_type().clone())));
-    let merges = steps.iter().zip(&aggregate.aggregates).enumerate().map(|(at, (step, call))| AggregateCall {
-        name: call.name.clone(),
-        function: step.merge.clone(),
-        arguments: vec![Expression::column(partial + at, step.first.function.return_type())],
-    });
-    let merges = merges.collect();
-    let number = of_input.len();
+    let number = input.schema().len();
+    let groups = first_step(input.clone(), columns, steps);
+    let merges = second_step(steps, &aggregate.aggregates, columns.len());
+    let mut fields = groups.schema().fields.clone();
     let new_number = fields.len();
     let place = |column: usize| match column == number {
         true => new_number,
         false => columns.iter().position(|known| *known == column).unwrap_or(column),
     };
-    let groups = Plan::Aggregate(Aggregate {
-        input: Box::new(input.clone()),
-        keys,
-        aggregates: steps.into_iter().map(|step| step.first).collect(),
-        schema: Arc::new(Schema { fields: fields.clone() }),
-        with_totals: false,
-        sets: None,
-        limit: None,
-    });
     fields.extend(repeated.fields.get(number).cloned());
     Aggregate {
         input: Box::new(Plan::ArrayJoin {

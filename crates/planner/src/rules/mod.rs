@@ -2,6 +2,7 @@
 //! several of them need.
 
 mod aggregate_arithmetic;
+mod aggregation_steps;
 mod cardinality;
 mod column_pruning;
 mod common_subplans;
@@ -9,6 +10,7 @@ mod constant_rows;
 mod disjunctions;
 mod distinct;
 mod duplicate_aggregates;
+mod eager_aggregation;
 mod group_keys;
 mod group_limit;
 mod grouping_sets;
@@ -32,6 +34,7 @@ mod whole_partitions;
 
 use std::sync::Arc;
 
+pub use cardinality::KeyEstimates;
 pub(crate) use cardinality::rows as estimated_rows;
 pub(crate) use column_pruning::apply as prune_columns;
 pub(crate) use group_keys::over_keys;
@@ -89,6 +92,12 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
         }
     }
     checkpoint(PASS_WORK)?;
+    if settings.query_plan_eager_aggregation && eager_aggregation::may_apply(&plan) {
+        // What is between an aggregation and its join may be nothing.
+        merge_projects::apply(&mut plan)?;
+        simplify::apply(&mut plan, &context.functions)?;
+        eager_aggregation::apply(&mut plan);
+    }
     join_sides::apply(&mut plan, &settings.query_plan_join_swap_table);
     if settings.enable_join_runtime_filters && settings.enable_optimize_predicate_expression {
         runtime_filters::apply(&mut plan, &context.functions)?;

@@ -1,6 +1,7 @@
 //! `a LEFT JOIN b WHERE b.x > 5`: a row of `a` without a partner has the default of `b.x`, or NULL, and the condition lets it not pass. So
 //! the join may as well leave it out: it is an inner join, below which conditions move on both sides and whose order is free. A subquery
-//! in a comparison (`x < (SELECT avg(y) FROM b WHERE b.k = a.k)`) comes as such a join.
+//! in a comparison (`x < (SELECT avg(y) FROM b WHERE b.k = a.k)`) comes as such a join. A key of another join is such a condition, too: NULL
+//! equals nothing.
 
 use std::sync::Arc;
 
@@ -8,10 +9,10 @@ use squall_functions::FunctionContext;
 use squall_types::{Column, DataType, Result, Schema, Value, default_value};
 
 use super::unique_keys::is_unique;
-use super::{column_made_nullable, conjuncts};
+use super::{call, column_made_nullable, conjuncts};
 use crate::analyzer::cast;
 use crate::expression::Expression;
-use crate::plan::{Join, JoinKind, JoinStrictness, Plan};
+use crate::plan::{Join, JoinKey, JoinKind, JoinStrictness, Plan};
 
 /// Makes outer joins keep fewer rows where the filters right above them leave the others out. Whether there was such a join: then conditions
 /// may go further down.
@@ -24,11 +25,56 @@ pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<bool
         conjuncts(predicate.clone(), &mut conditions);
         is_changed = reduce(input, &conditions, functions)?;
     }
+    if let Plan::Join(join) = plan {
+        is_changed |= reduce_below(join, &[], functions)?;
+    }
     plan.try_for_each_input(|input| {
         is_changed |= apply(input, functions)?;
         Ok(())
     })?;
     Ok(is_changed)
+}
+
+/// Makes outer joins below a join keep fewer rows, where rows without a partner there find none here. `present`: columns of the join; rows that
+/// have NULL there do not matter to anybody. Whether there was such a join.
+fn reduce_below(join: &mut Join, present: &[usize], functions: &FunctionContext) -> Result<bool> {
+    let width = join.left_columns.len();
+    let (drops_left, drops_right) = (!join.kind.keeps_left(), !join.kind.keeps_right());
+    let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
+    // Where one of several partners is chosen, leaving rows out may change which one it is.
+    for column in present.iter().filter(|_| join.strictness == JoinStrictness::All) {
+        match column.checked_sub(width) {
+            None => of_left.extend(join.left_columns.get(*column).filter(|_| drops_right)),
+            Some(column) => of_right.extend(join.right_columns.get(column).filter(|_| drops_left)),
+        }
+    }
+    // A row whose key is NULL is nobody's partner.
+    if matches!(join.strictness, JoinStrictness::All | JoinStrictness::Semi) {
+        for JoinKey { left, right } in &join.keys {
+            of_left.extend(column_made_nullable(left).filter(|_| drops_left));
+            of_right.extend(column_made_nullable(right).filter(|_| drops_right));
+        }
+    }
+    let is_left_changed = reduce_side(&mut join.left, &of_left, functions)?;
+    Ok(reduce_side(&mut join.right, &of_right, functions)? || is_left_changed)
+}
+
+/// The same where the join is a side of another one.
+fn reduce_side(side: &mut Plan, present: &[usize], functions: &FunctionContext) -> Result<bool> {
+    let Plan::Join(below) = side else { return Ok(false) };
+    if present.is_empty() {
+        return Ok(false);
+    }
+    let schema = below.schema.clone();
+    let columns = present.iter().filter_map(|at| Some(Expression::column(*at, &schema.fields.get(*at)?.1)));
+    let conditions = columns.map(|column| call("isNotNull", vec![column], functions)).collect::<Result<Vec<_>>>()?;
+    match reduce(side, &conditions, functions)? {
+        true => Ok(true),
+        false => match side {
+            Plan::Join(below) => reduce_below(below, present, functions),
+            _ => Ok(false),
+        },
+    }
 }
 
 /// Makes of an outer join one that keeps fewer rows, where `conditions` on its rows leave the others out. Whether it did; then the plan is a

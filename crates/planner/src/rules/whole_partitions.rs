@@ -58,7 +58,7 @@ fn joined(window: &Window, functions: &FunctionContext) -> Result<Option<Plan>> 
     for call in calls {
         let WindowCallFunction::Aggregate(function) = &call.function else { return Ok(None) };
         // Longer results are better copied once a partition than once a row.
-        if function.return_type().fixed_width_bytes().is_none() {
+        if function.return_type().inner().fixed_width_bytes().is_none() {
             return Ok(None);
         }
         let (name, function, arguments) = (call.name.clone(), function.clone(), call.arguments.clone());

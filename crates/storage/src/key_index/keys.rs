@@ -145,6 +145,21 @@ impl Keys {
         self
     }
 
+    /// The keys of some rows, which all have one; `None` where these are strings, which are not copied.
+    pub(super) fn take(&self, rows: &[u32]) -> Option<Self> {
+        fn of<K: Packed>(keys: &[K], rows: &[u32]) -> Vec<K> {
+            rows.iter().map(|row| keys[*row as usize]).collect()
+        }
+        let values = match &self.values {
+            KeyValues::Nothing(_) => KeyValues::Nothing(rows.len()),
+            KeyValues::Packed8(keys) => KeyValues::Packed8(of(keys, rows)),
+            KeyValues::Packed16(keys) => KeyValues::Packed16(of(keys, rows)),
+            KeyValues::Packed32(keys) => KeyValues::Packed32(of(keys, rows)),
+            KeyValues::Bytes(_) => return None,
+        };
+        Some(Self { values, valid: None })
+    }
+
     /// The key of a row as bytes: equal keys of one form are equal bytes.
     pub fn bytes(&self, row: usize) -> SmallKey {
         match &self.values {

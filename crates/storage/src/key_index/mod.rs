@@ -2,28 +2,37 @@
 //! partitions of the keys' hashes, which any number of threads may fill at once, and then only read. It holds keys and numbers
 //! of rows; the rows themselves are somebody else's.
 
+mod bytes_table;
 mod chains;
 mod dense;
 mod hash_filter;
 mod keys;
+mod number_table;
 mod order;
 mod presence;
+mod table;
+mod tag_slots;
+mod tagged_table;
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_buffer::BooleanBuffer;
 use squall_runtime::Pieces;
-use squall_types::{Column, Result, prefetch};
+use squall_types::{Column, Result};
 
 use chains::Chains;
 use dense::DenseTable;
 use hash_filter::HashFilter;
 pub(crate) use keys::row_bytes;
 pub use keys::{KeyForm, Keys, SmallKey};
-use keys::{KeyValues, Packed, Words, hash_bytes};
+use keys::{KeyValues, Packed, hash_bytes};
+use number_table::{find_numbers, find_present};
 pub use order::OrderKeys;
 use presence::Presence;
+use table::Table;
+use tag_slots::find_tagged;
 
 /// No row.
 pub const NO_ROW: u32 = u32::MAX;
@@ -31,8 +40,6 @@ pub const NO_ROW: u32 = u32::MAX;
 const PREFETCH_AHEAD: usize = 16;
 /// Keys that are hashed before the first of them is looked up.
 const HASHES_AT_ONCE: usize = 256;
-/// A table of so many bytes stays in the cache of a core.
-const CACHED_BYTES_MAX: usize = 256 << 10;
 /// Partitions of large indexes.
 const PARTITIONS: usize = 64;
 /// Slots of a table that are made between two looks at the clock.
@@ -43,7 +50,9 @@ const PARTITIONED_ROWS_MIN: usize = 20_000;
 /// The keys of one block of the rows that an index is to hold, put in order of the partitions.
 #[derive(Debug)]
 pub struct KeyRun {
+    /// Those of `rows`, in that order; strings lie as they came.
     keys: Keys,
+    are_in_order: bool,
     /// Rows that have keys, partition after partition, ascending within each.
     rows: Vec<u32>,
     /// Where each partition begins among `rows`, and the end.
@@ -73,14 +82,26 @@ impl KeyRun {
             }
         }
         let range = keys.range();
-        Self { keys, rows, starts, range }
+        // Partitions are filled one after the other: each reads its own keys, and no others beside them.
+        let (keys, are_in_order) = match keys.take(&rows) {
+            Some(keys) => (keys, true),
+            None => (keys, false),
+        };
+        Self { keys, are_in_order, rows, starts, range }
     }
 
-    fn rows_of(&self, partition: usize, partitions: usize) -> &[u32] {
+    /// The places among `rows` of a partition.
+    fn places_of(&self, partition: usize, partitions: usize) -> Range<usize> {
         match partitions {
-            1 => &self.rows,
-            _ => &self.rows[self.starts[partition] as usize..self.starts[partition + 1] as usize],
+            1 => 0..self.rows.len(),
+            _ => self.starts[partition] as usize..self.starts[partition + 1] as usize,
         }
+    }
+
+    /// Where the key of a place among `rows` is.
+    #[inline]
+    fn key_at(&self, place: usize) -> usize {
+        if self.are_in_order { place } else { self.rows[place] as usize }
     }
 }
 
@@ -228,11 +249,14 @@ impl KeyIndex {
             let _ = self.partitions[partition].set(Table::Nothing(NO_ROW));
             return Ok(());
         }
-        let rows: usize = runs.iter().map(|(_, run)| run.rows_of(partition, self.partitions.len()).len()).sum();
-        // As wide as the widest packed key and its row, in a table that is half full.
-        squall_types::memory::reserve(2 * rows.next_power_of_two() * size_of::<(u128, u32)>())?;
-        let mut table =
-            runs.first().map_or(Table::Nothing(NO_ROW), |(_, first)| Table::with_capacity(&first.keys.values, rows));
+        let rows: usize = runs.iter().map(|(_, run)| run.places_of(partition, self.partitions.len()).len()).sum();
+        let mut table = match runs.first() {
+            Some((_, first)) => {
+                squall_types::memory::reserve(Table::bytes_of(&first.keys.values, rows))?;
+                Table::with_capacity(&first.keys.values, rows)
+            }
+            None => Table::Nothing(NO_ROW),
+        };
         while table.add_slots(SLOTS_AT_ONCE) {
             pieces.pause().await;
         }
@@ -246,31 +270,30 @@ impl KeyIndex {
 
     /// An empty table for a partition of the keys of runs.
     fn table(&self, partition: usize, runs: &[(u32, KeyRun)]) -> Table {
-        let rows = runs.iter().map(|(_, run)| run.rows_of(partition, self.partitions.len()).len()).sum();
+        let rows = runs.iter().map(|(_, run)| run.places_of(partition, self.partitions.len()).len()).sum();
         runs.first().map_or(Table::Nothing(NO_ROW), |(_, first)| Table::new(&first.keys.values, rows))
     }
 
     /// Adds the keys of a run, whose first row is `offset`, before those that are there.
     fn add(&self, table: &mut Table, partition: usize, offset: u32, run: &KeyRun) {
+        let places = run.places_of(partition, self.partitions.len());
         if let (Some(presence), KeyValues::Packed8(keys)) = (&self.presence, &run.keys.values) {
-            run.rows_of(partition, self.partitions.len()).iter().for_each(|row| presence.add(keys[*row as usize]));
+            places.clone().for_each(|place| presence.add(keys[run.key_at(place)]));
         }
         if let Some(filter) = &self.filter {
-            run.rows_of(partition, self.partitions.len())
-                .iter()
-                .for_each(|row| filter.add(run.keys.hash(*row as usize)));
+            places.clone().for_each(|place| filter.add(run.keys.hash(run.key_at(place))));
         }
-        for local in run.rows_of(partition, self.partitions.len()).iter().rev() {
-            let row = local + offset;
-            self.chain(row, table.insert(&run.keys, *local as usize, row, self.keeps_last));
+        for place in places.rev() {
+            let row = run.rows[place] + offset;
+            self.chain(row, table.insert(&run.keys, run.key_at(place), row, self.keeps_last));
         }
     }
 
     fn add_dense(&self, table: &DenseTable, partition: usize, offset: u32, run: &KeyRun) {
         let KeyValues::Packed8(keys) = &run.keys.values else { return };
-        for local in run.rows_of(partition, self.partitions.len()).iter().rev() {
-            let row = local + offset;
-            self.chain(row, table.insert(keys[*local as usize], row, self.keeps_last));
+        for place in run.places_of(partition, self.partitions.len()).rev() {
+            let row = run.rows[place] + offset;
+            self.chain(row, table.insert(keys[run.key_at(place)], row, self.keeps_last));
         }
     }
 
@@ -285,30 +308,12 @@ impl KeyIndex {
 
     /// The first row of each key of a partition that is filled, in no order.
     pub fn first_rows(&self, partition: usize) -> Vec<u32> {
-        fn of<K>(slots: &[Slot<K>]) -> Vec<u32> {
-            slots.iter().filter(|slot| slot.row > 0).map(|slot| slot.row - 1).collect()
-        }
-        match self.partitions.get(partition).and_then(OnceLock::get) {
-            None | Some(Table::Nothing(NO_ROW)) => Vec::new(),
-            Some(Table::Nothing(row)) => vec![*row],
-            Some(Table::Packed8(slots)) => of(slots),
-            Some(Table::Packed16(slots)) => of(slots),
-            Some(Table::Packed32(slots)) => of(slots),
-            Some(Table::Bytes(table)) => {
-                table.slots.iter().filter(|slot| slot.row > 0).map(|slot| slot.row - 1).collect()
-            }
-        }
+        self.partitions.get(partition).and_then(OnceLock::get).map(Table::rows).unwrap_or_default()
     }
 
     /// The memory that it takes.
     pub fn memory_bytes(&self) -> usize {
-        let tables = self.partitions.iter().filter_map(OnceLock::get).map(|table| match table {
-            Table::Nothing(_) => 0,
-            Table::Packed8(slots) => size_of_val(&slots[..]),
-            Table::Packed16(slots) => size_of_val(&slots[..]),
-            Table::Packed32(slots) => size_of_val(&slots[..]),
-            Table::Bytes(table) => size_of_val(&table.slots[..]) + table.arena.len(),
-        });
+        let tables = self.partitions.iter().filter_map(OnceLock::get).map(Table::memory_bytes);
         let dense = self.dense.as_ref().map_or(0, DenseTable::memory_bytes);
         let presence = self.presence.as_ref().map_or(0, Presence::memory_bytes);
         let filter = self.filter.as_ref().map_or(0, HashFilter::memory_bytes);
@@ -373,35 +378,25 @@ impl KeyIndex {
     /// `LOGICAL_ERROR` where a partition was not filled.
     pub fn find(&self, keys: &Keys) -> Result<Vec<u32>> {
         let tables = self.tables()?;
+        let nothing = || vec![NO_ROW; keys.len()];
         if let (Some(dense), KeyValues::Packed8(values)) = (&self.dense, &keys.values) {
             return Ok(find_dense(dense, keys, values));
         }
         if let (Some(presence), KeyValues::Packed8(values)) = (&self.presence, &keys.values) {
-            return Ok(find_present(&tables, presence, keys, values));
+            let tables = of_kind(&tables, Table::packed8);
+            return Ok(tables.map_or_else(nothing, |tables| find_present(&tables, presence, keys, values)));
         }
         let filter = self.filter.as_ref();
         Ok(match &keys.values {
             KeyValues::Nothing(rows) => vec![tables.first().map_or(NO_ROW, |table| table.only_row()); *rows],
-            KeyValues::Packed8(values) => find_packed(&tables, filter, keys, values, Table::packed8),
-            KeyValues::Packed16(values) => find_packed(&tables, filter, keys, values, Table::packed16),
-            KeyValues::Packed32(values) => find_packed(&tables, filter, keys, values, Table::packed32),
-            KeyValues::Bytes(values) => {
-                let find = |row: usize| {
-                    if !keys.has_key(row) {
-                        return NO_ROW;
-                    }
-                    let bytes = values.value(row);
-                    let hash = hash_bytes(bytes);
-                    if filter.is_some_and(|filter| !filter.has(hash)) {
-                        return NO_ROW;
-                    }
-                    match tables[partition_of(hash, tables.len())] {
-                        Table::Bytes(table) => table.find(bytes, hash),
-                        _ => NO_ROW,
-                    }
-                };
-                (0..keys.len()).map(find).collect()
-            }
+            KeyValues::Packed8(values) => of_kind(&tables, Table::packed8)
+                .map_or_else(nothing, |tables| find_numbers(&tables, filter, keys, values)),
+            KeyValues::Packed16(values) => of_kind(&tables, Table::packed16)
+                .map_or_else(nothing, |tables| find_tagged(&tables, filter, keys, |row| values[row], |key| key.hash())),
+            KeyValues::Packed32(values) => of_kind(&tables, Table::packed32)
+                .map_or_else(nothing, |tables| find_tagged(&tables, filter, keys, |row| values[row], |key| key.hash())),
+            KeyValues::Bytes(values) => of_kind(&tables, Table::bytes)
+                .map_or_else(nothing, |tables| find_tagged(&tables, filter, keys, |row| values.value(row), hash_bytes)),
         })
     }
 }
@@ -414,295 +409,15 @@ fn find_dense(table: &DenseTable, keys: &Keys, values: &[u64]) -> Vec<u32> {
     values.iter().enumerate().map(find).collect()
 }
 
-fn find_packed<K: Packed>(
-    tables: &[&Table],
-    filter: Option<&HashFilter>,
-    keys: &Keys,
-    values: &[K],
-    of: fn(&Table) -> &[Slot<K>],
-) -> Vec<u32> {
-    let slots: Vec<&[Slot<K>]> = tables.iter().map(|table| of(table)).collect();
-    let slots_of = |hash: u64| slots[partition_of(hash, slots.len())];
-    let is_cached = slots.len() == 1 && size_of_val(slots_of(0)) <= CACHED_BYTES_MAX;
-    let mut found = vec![NO_ROW; values.len()];
-    let (mut hashes, mut rows) = ([0; HASHES_AT_ONCE], [0; HASHES_AT_ONCE]);
-    let chunks = values.chunks(HASHES_AT_ONCE).zip(found.chunks_mut(HASHES_AT_ONCE)).enumerate();
-    for (chunk, (values, found)) in chunks {
-        let first = chunk * HASHES_AT_ONCE;
-        // The rows that may be found, each with its hash.
-        let mut count = 0;
-        for (row, key) in values.iter().enumerate() {
-            let hash = key.hash();
-            hashes[count] = hash;
-            rows[count] = row;
-            count += usize::from(keys.has_key(first + row) && filter.is_none_or(|filter| filter.has(hash)));
-        }
-        for at in 0..count {
-            if !is_cached && at + PREFETCH_AHEAD < count {
-                let hash = hashes[at + PREFETCH_AHEAD];
-                let slots = slots_of(hash);
-                prefetch(slots, hash as usize & slots.len().wrapping_sub(1));
-            }
-            found[rows[at]] = find_slot(slots_of(hashes[at]), values[rows[at]], hashes[at]);
-        }
-    }
-    found
-}
-
-/// Looks up only the keys that are there.
-fn find_present(tables: &[&Table], presence: &Presence, keys: &Keys, values: &[u64]) -> Vec<u32> {
-    let slots: Vec<&[Slot<u64>]> = tables.iter().map(|table| table.packed8()).collect();
-    let rows = presence.rows(keys, values);
-    let mut found = vec![NO_ROW; values.len()];
-    let place = |row: u32| {
-        let key = values[row as usize];
-        let hash = key.hash();
-        (slots[partition_of(hash, slots.len())], key, hash)
-    };
-    for (at, row) in rows.iter().enumerate() {
-        if let Some(ahead) = rows.get(at + PREFETCH_AHEAD) {
-            let (slots, _, hash) = place(*ahead);
-            prefetch(slots, hash as usize & slots.len().wrapping_sub(1));
-        }
-        let (slots, key, hash) = place(*row);
-        found[*row as usize] = find_slot(slots, key, hash);
-    }
-    found
-}
-
-#[inline]
-fn find_slot<K: Packed>(slots: &[Slot<K>], key: K, hash: u64) -> u32 {
-    let mask = slots.len().wrapping_sub(1);
-    let mut at = hash as usize & mask;
-    // At most half of the slots are taken, so that an empty one ends the search.
-    while let Some(slot) = slots.get(at) {
-        if slot.row == 0 || slot.key == key {
-            return slot.row.wrapping_sub(1);
-        }
-        at = (at + 1) & mask;
-    }
-    NO_ROW
+/// The tables of all partitions as those of one kind; `None` where there are none, since no rows came.
+fn of_kind<'a, T>(tables: &[&'a Table], kind: fn(&Table) -> Option<&T>) -> Option<Vec<&'a T>> {
+    tables.iter().map(|table| kind(table)).collect()
 }
 
 /// The partition of a hash among a power of two of them: its high bits, since tables index by the low ones.
 #[inline]
 fn partition_of(hash: u64, partitions: usize) -> usize {
     if partitions == 1 { 0 } else { (hash >> (64 - partitions.trailing_zeros())) as usize }
-}
-
-/// One partition.
-#[derive(Debug)]
-enum Table {
-    /// The first row of all.
-    Nothing(u32),
-    Packed8(Vec<Slot<u64>>),
-    Packed16(Vec<Slot<u128>>),
-    Packed32(Vec<Slot<Words>>),
-    Bytes(BytesTable),
-}
-
-#[derive(Clone, Copy, Default, Debug)]
-struct Slot<K> {
-    key: K,
-    /// The row plus one; 0 is an empty slot.
-    row: u32,
-}
-
-impl Table {
-    fn new(values: &KeyValues, rows: usize) -> Self {
-        let mut table = Self::with_capacity(values, rows);
-        table.add_slots(usize::MAX);
-        table
-    }
-
-    /// Memory for a table of so many rows; its slots are to be added before it is used.
-    fn with_capacity(values: &KeyValues, rows: usize) -> Self {
-        let slots = if rows == 0 { 0 } else { (rows * 2).next_power_of_two() };
-        match values {
-            KeyValues::Nothing(_) => Self::Nothing(NO_ROW),
-            KeyValues::Packed8(_) => Self::Packed8(Vec::with_capacity(slots)),
-            KeyValues::Packed16(_) => Self::Packed16(Vec::with_capacity(slots)),
-            KeyValues::Packed32(_) => Self::Packed32(Vec::with_capacity(slots)),
-            KeyValues::Bytes(_) => Self::Bytes(BytesTable { slots: Vec::with_capacity(slots), arena: Vec::new() }),
-        }
-    }
-
-    /// Adds some of the slots that there is memory for; whether any are still to be added.
-    fn add_slots(&mut self, most: usize) -> bool {
-        fn add<S: Clone + Default>(slots: &mut Vec<S>, most: usize) -> bool {
-            // Slots are a power of two, and a vector may have got room for more.
-            let all = match slots.capacity() {
-                0 => 0,
-                capacity => 1 << capacity.ilog2(),
-            };
-            slots.resize(slots.len().saturating_add(most).min(all), S::default());
-            slots.len() < all
-        }
-        match self {
-            Self::Nothing(_) => false,
-            Self::Packed8(slots) => add(slots, most),
-            Self::Packed16(slots) => add(slots, most),
-            Self::Packed32(slots) => add(slots, most),
-            Self::Bytes(table) => add(&mut table.slots, most),
-        }
-    }
-
-    /// A copy with room for more keys.
-    fn with_room(&self, more: usize) -> Self {
-        match self {
-            Self::Nothing(first) => Self::Nothing(*first),
-            Self::Packed8(slots) => Self::Packed8(with_room(slots, more)),
-            Self::Packed16(slots) => Self::Packed16(with_room(slots, more)),
-            Self::Packed32(slots) => Self::Packed32(with_room(slots, more)),
-            Self::Bytes(table) => Self::Bytes(table.with_room(more)),
-        }
-    }
-
-    /// Makes `row` the first of its key; the row that was first before. With `keeps_first` the one that was there stays.
-    fn insert(&mut self, keys: &Keys, local: usize, row: u32, keeps_first: bool) -> u32 {
-        match (self, &keys.values) {
-            (Self::Nothing(first), _) => std::mem::replace(first, row),
-            (Self::Packed8(slots), KeyValues::Packed8(values)) => insert(slots, values[local], row, keeps_first),
-            (Self::Packed16(slots), KeyValues::Packed16(values)) => insert(slots, values[local], row, keeps_first),
-            (Self::Packed32(slots), KeyValues::Packed32(values)) => insert(slots, values[local], row, keeps_first),
-            (Self::Bytes(table), KeyValues::Bytes(values)) => table.insert(values.value(local), row, keeps_first),
-            _ => NO_ROW,
-        }
-    }
-
-    fn only_row(&self) -> u32 {
-        match self {
-            Self::Nothing(first) => *first,
-            _ => NO_ROW,
-        }
-    }
-
-    fn packed8(&self) -> &[Slot<u64>] {
-        match self {
-            Self::Packed8(slots) => slots,
-            _ => &[],
-        }
-    }
-
-    fn packed16(&self) -> &[Slot<u128>] {
-        match self {
-            Self::Packed16(slots) => slots,
-            _ => &[],
-        }
-    }
-
-    fn packed32(&self) -> &[Slot<Words>] {
-        match self {
-            Self::Packed32(slots) => slots,
-            _ => &[],
-        }
-    }
-}
-
-/// A copy of slots with room for more keys: the same ones where they are enough.
-fn with_room<K: Packed>(slots: &[Slot<K>], more: usize) -> Vec<Slot<K>> {
-    let keys = slots.iter().filter(|slot| slot.row > 0).count() + more;
-    if keys * 2 <= slots.len() {
-        return slots.to_vec();
-    }
-    let mut larger = vec![Slot::default(); (keys * 2).next_power_of_two()];
-    for slot in slots.iter().filter(|slot| slot.row > 0) {
-        insert(&mut larger, slot.key, slot.row - 1, false);
-    }
-    larger
-}
-
-fn insert<K: Packed>(slots: &mut [Slot<K>], key: K, row: u32, keeps_first: bool) -> u32 {
-    let mask = slots.len() - 1;
-    let mut at = key.hash() as usize & mask;
-    loop {
-        let slot = &mut slots[at];
-        if slot.row == 0 {
-            *slot = Slot { key, row: row + 1 };
-            return NO_ROW;
-        }
-        if slot.key == key {
-            let before = slot.row - 1;
-            if !keeps_first {
-                slot.row = row + 1;
-            }
-            return before;
-        }
-        at = (at + 1) & mask;
-    }
-}
-
-/// Keys as bytes in an arena; a slot holds a part of the hash, so that most probes that miss never touch the arena.
-#[derive(Debug)]
-struct BytesTable {
-    slots: Vec<BytesSlot>,
-    arena: Vec<u8>,
-}
-
-#[derive(Clone, Copy, Default, Debug)]
-struct BytesSlot {
-    /// Where the key begins in the arena.
-    at: u64,
-    length: u32,
-    /// The hash's middle bits: the low ones are the slot's place, the high ones the partition.
-    tag: u32,
-    /// The row plus one; 0 is an empty slot.
-    row: u32,
-}
-
-impl BytesTable {
-    /// A copy with room for more keys.
-    fn with_room(&self, more: usize) -> Self {
-        let keys = self.slots.iter().filter(|slot| slot.row > 0).count() + more;
-        if keys * 2 <= self.slots.len() {
-            return Self { slots: self.slots.clone(), arena: self.arena.clone() };
-        }
-        let mut slots = vec![BytesSlot::default(); (keys * 2).next_power_of_two()];
-        let mask = slots.len() - 1;
-        for slot in self.slots.iter().filter(|slot| slot.row > 0) {
-            let mut at = hash_bytes(self.key(slot)) as usize & mask;
-            while slots[at].row > 0 {
-                at = (at + 1) & mask;
-            }
-            slots[at] = *slot;
-        }
-        Self { slots, arena: self.arena.clone() }
-    }
-
-    fn key(&self, slot: &BytesSlot) -> &[u8] {
-        &self.arena[slot.at as usize..slot.at as usize + slot.length as usize]
-    }
-
-    /// The slot of a key: where it is, or where it would be.
-    fn slot(&self, key: &[u8], hash: u64) -> Option<usize> {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = self.slots.get(at)?;
-            if slot.row == 0 || slot.tag == (hash >> 24) as u32 && self.key(slot) == key {
-                return Some(at);
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    fn find(&self, key: &[u8], hash: u64) -> u32 {
-        self.slot(key, hash).map_or(NO_ROW, |at| self.slots[at].row.wrapping_sub(1))
-    }
-
-    fn insert(&mut self, key: &[u8], row: u32, keeps_first: bool) -> u32 {
-        let hash = hash_bytes(key);
-        let Some(at) = self.slot(key, hash) else { return NO_ROW };
-        let before = self.slots[at].row.wrapping_sub(1);
-        if before == NO_ROW {
-            let place = self.arena.len() as u64;
-            self.arena.extend_from_slice(key);
-            self.slots[at] = BytesSlot { at: place, length: key.len() as u32, tag: (hash >> 24) as u32, row: row + 1 };
-        } else if !keeps_first {
-            self.slots[at].row = row + 1;
-        }
-        before
-    }
 }
 
 #[cfg(test)]

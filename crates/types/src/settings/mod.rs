@@ -784,6 +784,7 @@ settings! {
     query_plan_optimize_join_order_limit: u64 as UInt64 = "10", "Whether inner joins of three and more tables run in the order that is estimated to be the fastest: above 1. 0 and 1 leave the order written.";
     query_plan_optimize_lazy_materialization: bool as Bool = "1", "Whether ORDER BY with a LIMIT reads columns that neither it nor the condition needs of the result's rows alone.";
     query_plan_max_limit_for_lazy_materialization: u64 as UInt64 = "10000", "The largest LIMIT for which columns are read of the result's rows alone; 0 is any.";
+    query_plan_eager_aggregation: bool as Bool = "1", "Whether rows of one side of a join are aggregated before the join, where that leaves far fewer of them.";
     query_plan_common_subplans: bool as Bool = "1", "Whether what a query computes several times in the same way, as a common table expression that it reads twice, is computed once.";
     allow_reorder_prewhere_conditions: bool as Bool = "1", "Whether conditions joined by AND are tested in the order that costs least, by what each has cost and let through so far.";
     enable_join_runtime_filters: bool as Bool = "1", "Whether rows that will find no partner in a join are left out before the joins and aggregations below its probe side, by the keys of its build side.";
