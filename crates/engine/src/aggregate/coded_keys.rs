@@ -38,6 +38,11 @@ pub(super) struct CodedKeys {
 }
 
 impl CodedKeys {
+    /// Whether keys of so many combinations are few enough for so many rows, should they be codes.
+    pub(super) fn suit(combinations: f64, rows: f64) -> bool {
+        combinations <= COMBINATIONS_MAX as f64 && combinations <= rows * COMBINATIONS_PER_ROW_MAX as f64
+    }
+
     /// The groups of rows by their codes; `look_up` finds those of the first row of each new combination. Whether it was worth it: where not
     /// all keys are codes, or combinations are many, nothing has happened.
     ///

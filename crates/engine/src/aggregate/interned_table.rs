@@ -13,6 +13,7 @@ use squall_planner::{Aggregate, KeyEstimates};
 use squall_types::{Column, DataType, Error, Physical, Result, grow};
 
 use super::bounds::Bounds;
+use super::coded_keys::CodedKeys;
 use super::key_table::{KeyKind, KeyTable, downcast_table};
 
 /// The dictionaries of keys' columns, and what the numbers are looked up by.
@@ -95,7 +96,7 @@ impl Dictionary {
 const VALUES_MAX: f64 = 65_536.0;
 /// So many rows there must be for each value.
 const ROWS_PER_VALUE_MIN: f64 = 4.0;
-/// Fewer groups are found by the combinations of their keys' codes, or stay in the cache as they are.
+/// Fewer groups stay in the cache as they are.
 const GROUPS_MIN: f64 = 4_096.0;
 
 impl Interning {
@@ -107,7 +108,10 @@ impl Interning {
         if types.len() < 2 || !is_interned.contains(&true) {
             return None;
         }
-        let KeyEstimates { rows, groups, values } = KeyEstimates::of(aggregate)?;
+        let KeyEstimates { rows, groups, values, combinations } = KeyEstimates::of(aggregate)?;
+        if combinations.is_some_and(|combinations| CodedKeys::suit(combinations, rows)) {
+            return None;
+        }
         let most = VALUES_MAX.min(rows / ROWS_PER_VALUE_MIN);
         let are_few =
             |(values, is_interned): (&Option<f64>, &bool)| !is_interned || values.is_some_and(|values| values <= most);

@@ -7,6 +7,7 @@
 
 mod bounded_scan;
 mod build;
+mod coded_probe;
 mod grace;
 mod key_filter;
 mod matching;

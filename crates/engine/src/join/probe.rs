@@ -13,6 +13,7 @@ use squall_storage::key_index::NO_ROW;
 use squall_types::{Block, Column, Result};
 
 use super::build::{Held, JoinTable};
+use super::coded_probe::CodedProbe;
 use super::matching::{Condition, Matching};
 use super::nearest::NearValues;
 use crate::evaluate::select;
@@ -22,6 +23,7 @@ use crate::operator::Operator;
 pub(crate) struct JoinProbe {
     matching: Arc<Matching>,
     table: Arc<JoinTable>,
+    coded: CodedProbe,
     rows_max: usize,
 }
 
@@ -29,7 +31,21 @@ impl JoinProbe {
     pub(crate) fn new(matching: Arc<Matching>, table: Arc<JoinTable>) -> Self {
         let rows_max = matching.context.settings.max_joined_block_size_rows;
         let rows_max = usize::try_from(rows_max).ok().filter(|rows| *rows > 0).unwrap_or(usize::MAX / 2);
-        Self { matching, table, rows_max }
+        Self { matching, table, coded: CodedProbe::default(), rows_max }
+    }
+
+    /// The first right row of each left row's key.
+    fn first_partners(&self, held: &Held, block: &Block) -> Result<Vec<u32>> {
+        let columns = self.matching.key_columns(&self.matching.left_keys, block)?;
+        if let [key] = &columns[..] {
+            let look_up = |strings: &Column| {
+                held.index.find(&self.matching.keys_of(std::slice::from_ref(strings), strings.rows())?)
+            };
+            if let Some(first) = self.coded.find(key, look_up)? {
+                return Ok(first);
+            }
+        }
+        held.index.find(&self.matching.keys_of(&columns, block.rows())?)
     }
 }
 
@@ -57,8 +73,7 @@ impl Operator for JoinProbe {
         }
         count(ProfileEvent::JoinProbeTableRowCount, block.rows() as u64);
         let held = self.table.held()?;
-        let keys = self.matching.keys(&self.matching.left_keys, &block)?;
-        let mut first = held.index.find(&keys)?;
+        let mut first = self.first_partners(held, &block)?;
         if let (Some(nearest), Some(rows)) = (&self.matching.nearest, &held.nearest) {
             rows.find(&NearValues::new(&nearest.left, &block)?, &mut first);
         }

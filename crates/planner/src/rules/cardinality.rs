@@ -66,6 +66,8 @@ pub struct KeyEstimates {
     pub groups: f64,
     /// Of each key, how many values it has; `None` where nobody knows.
     pub values: Vec<Option<f64>>,
+    /// How many combinations of values there are at most; `None` where nobody knows.
+    pub combinations: Option<f64>,
 }
 
 impl KeyEstimates {
@@ -73,7 +75,12 @@ impl KeyEstimates {
     pub fn of(aggregate: &Aggregate) -> Option<Self> {
         let rows = rows(&aggregate.input)?;
         let values = aggregate.keys.iter().map(|key| values_of_key(&aggregate.input, key)).collect();
-        Some(Self { rows, groups: groups(&aggregate.keys, &aggregate.input, rows), values })
+        let mut columns = Vec::new();
+        aggregate.keys.iter().for_each(|key| key.visit_columns(&mut |column| columns.push(column)));
+        columns.sort_unstable();
+        columns.dedup();
+        let combinations = groups_at_most(&aggregate.input, &columns);
+        Some(Self { rows, groups: groups(&aggregate.keys, &aggregate.input, rows), values, combinations })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The keys of rows in a form that is hashed and compared fast: packed into one integer where their types are narrow, bytes
 //! otherwise. A row whose key holds a NULL has no key.
 
+use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray};
@@ -145,7 +146,7 @@ impl Keys {
         self
     }
 
-    /// The keys of some rows, which all have one; `None` where these are strings, which are not copied.
+    /// The keys of some rows, which all have one; `None` where there is no memory to copy their strings.
     pub(super) fn take(&self, rows: &[u32]) -> Option<Self> {
         fn of<K: Packed>(keys: &[K], rows: &[u32]) -> Vec<K> {
             rows.iter().map(|row| keys[*row as usize]).collect()
@@ -155,7 +156,7 @@ impl Keys {
             KeyValues::Packed8(keys) => KeyValues::Packed8(of(keys, rows)),
             KeyValues::Packed16(keys) => KeyValues::Packed16(of(keys, rows)),
             KeyValues::Packed32(keys) => KeyValues::Packed32(of(keys, rows)),
-            KeyValues::Bytes(_) => return None,
+            KeyValues::Bytes(keys) => KeyValues::Bytes(taken(keys, rows)?),
         };
         Some(Self { values, valid: None })
     }
@@ -186,6 +187,15 @@ impl Keys {
             KeyValues::Bytes(keys) => hash_bytes(keys.value(row)),
         }
     }
+}
+
+/// Some rows of strings, whose bytes are no more than those of all.
+fn taken(strings: &BinaryArray, rows: &[u32]) -> Option<BinaryArray> {
+    let bytes = rows.iter().map(|row| strings.value_length(*row as usize) as usize).sum();
+    reserve(bytes).ok()?;
+    let mut taken = BinaryBuilder::with_capacity(rows.len(), bytes);
+    rows.iter().for_each(|row| taken.append_value(strings.value(*row as usize)));
+    Some(taken.finish())
 }
 
 /// What holds a packed key: its bytes are those of the values, one after the other.

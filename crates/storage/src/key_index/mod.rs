@@ -50,7 +50,7 @@ const PARTITIONED_ROWS_MIN: usize = 20_000;
 /// The keys of one block of the rows that an index is to hold, put in order of the partitions.
 #[derive(Debug)]
 pub struct KeyRun {
-    /// Those of `rows`, in that order; strings lie as they came.
+    /// Those of `rows`, in that order, or as they came.
     keys: Keys,
     are_in_order: bool,
     /// Rows that have keys, partition after partition, ascending within each.
