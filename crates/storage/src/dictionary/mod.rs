@@ -81,8 +81,8 @@ impl std::ops::Deref for OnDemandReaderSlot {
 /// What changes when a source does.
 #[derive(Clone, PartialEq, Debug)]
 enum SourceVersion {
-    /// Of a file.
-    File(u64),
+    /// Of a file, or of another server's answer.
+    Number(u64),
     /// The answer of `INVALIDATE_QUERY`.
     Answer(Vec<Vec<squall_types::Value>>),
 }
@@ -250,7 +250,9 @@ impl Dictionary {
     fn version_of(&self, source: &mut dyn SourceReader) -> Result<Option<SourceVersion>> {
         match &self.definition.source {
             DictionarySource::Outside(outside) => match outside.place {
-                OutsidePlace::File(_) => Ok(source.version(outside).map(SourceVersion::File)),
+                OutsidePlace::File(_) | OutsidePlace::Foreign(_) => {
+                    Ok(source.version(outside).map(SourceVersion::Number))
+                }
                 _ => Ok(None),
             },
             DictionarySource::Query(query) => {

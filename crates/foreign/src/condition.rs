@@ -1,0 +1,189 @@
+//! A scan's condition as SQL for another server, so that rows that cannot match stay there. It need not be whole, and it may let more rows
+//! through than match: rows that come are filtered again. It must not hold back a row that matches here.
+
+use squall_planner::Expression;
+use squall_remote::sayable;
+use squall_types::calendar::TimeZone;
+use squall_types::{CastMode, CastOptions, DataType, Schema, Value, cast_value};
+
+/// The most values of a list that are sent.
+const VALUES_MAX: usize = 10_000;
+/// Decimals of more digits than a `Float64` has are not compared with one there.
+const FLOAT_DIGITS: u8 = 15;
+
+/// A column in a condition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Operand {
+    /// The column in the server's SQL.
+    pub sql: String,
+    /// What it can be compared with.
+    pub kind: OperandKind,
+}
+
+/// What a column can be compared with, and how.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OperandKind {
+    /// Numbers.
+    Number,
+    /// Strings. By its collation the server may find more equal than there are, and it has an order of its own.
+    Text {
+        /// What compares byte by byte, where the server has that.
+        bytewise: Option<String>,
+    },
+    /// Dates and times, as text.
+    Moment,
+    /// UUIDs, which have another order there.
+    Uuid,
+}
+
+/// How conditions are said to a server.
+pub(crate) struct Wording<'a> {
+    /// The columns of a condition, in the order of `schema`.
+    pub operands: Vec<Option<&'a Operand>>,
+    /// Their types.
+    pub schema: &'a Schema,
+    /// A string literal.
+    pub literal: fn(&[u8]) -> Option<String>,
+    /// The time zone of times that name none.
+    pub zone: &'a TimeZone,
+}
+
+impl Wording<'_> {
+    /// The part of a condition that the server can be asked for; `None` where there is none.
+    pub fn sql(&self, condition: &Expression) -> Option<String> {
+        sayable(condition, &|part| self.whole(part))
+    }
+
+    fn whole(&self, condition: &Expression) -> Option<String> {
+        let Expression::Function { name, arguments, .. } = condition else { return None };
+        match (&**name, &arguments[..]) {
+            ("or", parts) => {
+                let parts: Vec<String> = parts.iter().map(|part| self.sql(part)).collect::<Option<_>>()?;
+                Some(format!("({})", parts.join(" OR ")))
+            }
+            ("isNull", [value]) => Some(format!("{} IS NULL", self.operand(value)?.0.sql)),
+            ("isNotNull", [value]) => Some(format!("{} IS NOT NULL", self.operand(value)?.0.sql)),
+            ("in", [value, set]) => self.list(value, set),
+            (name, [left, right]) => {
+                let operator = operator(name)?;
+                match self.operand(left) {
+                    Some(column) => self.comparison(column, operator, right),
+                    None => self.comparison(self.operand(right)?, mirrored(operator), left),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn operand(&self, expression: &Expression) -> Option<(&Operand, &DataType)> {
+        let Expression::Column { position, .. } = expression else { return None };
+        let operand = (*self.operands.get(*position)?)?;
+        Some((operand, self.schema.types().nth(*position)?.inner()))
+    }
+
+    fn comparison(&self, column: (&Operand, &DataType), operator: &str, constant: &Expression) -> Option<String> {
+        let Expression::Constant { value, data_type } = constant else { return None };
+        let value = self.value(column, value, data_type)?;
+        let (operand, _) = column;
+        let sql = match (&operand.kind, operator) {
+            (_, "=") | (OperandKind::Number | OperandKind::Moment, _) | (OperandKind::Uuid, "<>") => &operand.sql,
+            (OperandKind::Text { bytewise }, _) => bytewise.as_ref()?,
+            (OperandKind::Uuid, _) => return None,
+        };
+        Some(format!("{sql} {operator} {value}"))
+    }
+
+    fn list(&self, value: &Expression, set: &Expression) -> Option<String> {
+        let column = self.operand(value)?;
+        let Expression::Constant { value: Value::Array(items), data_type: DataType::Array(item) } = set else {
+            return None;
+        };
+        if items.len() > VALUES_MAX {
+            return None;
+        }
+        let items = items.iter().filter(|item| !item.is_null());
+        let items: Vec<String> = items.map(|value| self.value(column, value, item)).collect::<Option<_>>()?;
+        (!items.is_empty()).then(|| format!("{} IN ({})", column.0.sql, items.join(", ")))
+    }
+
+    /// A constant that a column is compared with.
+    fn value(&self, (operand, column): (&Operand, &DataType), value: &Value, of: &DataType) -> Option<String> {
+        let of = of.inner();
+        match (&operand.kind, value) {
+            (_, Value::Null) => None,
+            (OperandKind::Number, Value::Float64(number)) => {
+                let is_exact = number.is_finite() && (!column.is_decimal() || column.precision() <= FLOAT_DIGITS);
+                is_exact.then(|| format!("{number:?}"))
+            }
+            (OperandKind::Number, _) if of.is_any_number() || of.is_decimal() || *of == DataType::Bool => {
+                let number = if let Value::Bool(flag) = value { &Value::UInt64(u64::from(*flag)) } else { value };
+                let of = if *of == DataType::Bool { &DataType::UInt8 } else { of };
+                self.text(number, of)
+            }
+            (OperandKind::Text { .. }, Value::String(text)) if *of == DataType::String => (self.literal)(text),
+            (OperandKind::Uuid, Value::Uuid(_)) => (self.literal)(self.text(value, of)?.as_bytes()),
+            (OperandKind::Moment, _) if may_compare(column, of) => {
+                let plain = without_zone(column);
+                let moment = cast_value(value, of, &plain, &self.options()).ok()?;
+                (self.literal)(self.text(&moment, &plain)?.as_bytes())
+            }
+            _ => None,
+        }
+    }
+
+    fn text(&self, value: &Value, of: &DataType) -> Option<String> {
+        match cast_value(value, of, &DataType::String, &self.options()) {
+            Ok(Value::String(text)) => String::from_utf8(text.to_vec()).ok(),
+            _ => None,
+        }
+    }
+
+    fn options(&self) -> CastOptions {
+        CastOptions::new(CastMode::Plain, self.zone.clone())
+    }
+}
+
+/// Whether a constant of a type is a moment that a column can have: cut to fit, it would be another.
+fn may_compare(column: &DataType, constant: &DataType) -> bool {
+    match (column, constant) {
+        (DataType::Date | DataType::Date32, DataType::Date | DataType::Date32) => true,
+        (
+            DataType::DateTime(_) | DataType::DateTime64(..),
+            DataType::Date | DataType::Date32 | DataType::DateTime(_) | DataType::DateTime64(..),
+        ) => constant.time_digits() <= column.time_digits(),
+        _ => false,
+    }
+}
+
+/// A time in the session's zone, as the server's text has it; one without digits behind the second has a range that no constant leaves.
+fn without_zone(column: &DataType) -> DataType {
+    match column {
+        DataType::DateTime64(digits, _) => DataType::DateTime64(*digits, None),
+        DataType::DateTime(_) => DataType::DateTime64(0, None),
+        DataType::Date => DataType::Date32,
+        other => other.clone(),
+    }
+}
+
+fn operator(function: &str) -> Option<&'static str> {
+    Some(match function {
+        "equals" => "=",
+        "notEquals" => "<>",
+        "less" => "<",
+        "lessOrEquals" => "<=",
+        "greater" => ">",
+        "greaterOrEquals" => ">=",
+        _ => return None,
+    })
+}
+
+/// The operator with its sides changed.
+fn mirrored(operator: &'static str) -> &'static str {
+    match operator {
+        "<" => ">",
+        "<=" => ">=",
+        ">" => "<",
+        ">=" => "<=",
+        other => other,
+    }
+}

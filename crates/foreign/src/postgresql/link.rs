@@ -1,0 +1,75 @@
+//! The connection to a server of PostgreSQL's, and its errors.
+
+use std::time::Duration;
+
+use squall_types::{Error, ErrorCode, Result};
+use tokio::net::TcpStream;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Config, NoTls};
+
+use super::PostgreSql;
+use crate::engine::Engine;
+use crate::server::ForeignServer;
+
+/// As whom the server knows us, in `pg_stat_activity`.
+const APPLICATION: &str = "squall";
+/// How long a server may be silent before it is asked whether it is still there.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// Connects, and has a task follow the connection until its client is dropped. Times without a zone are the session's, so those that are
+/// instants are told in it, too.
+///
+/// # Errors
+/// `POSTGRESQL_CONNECTION_FAILURE`, `UNACCEPTABLE_URL`.
+pub(super) async fn connect(server: &ForeignServer) -> Result<Client> {
+    let mut config = Config::new();
+    config.user(&server.user).password(&server.password).dbname(&server.database).application_name(APPLICATION);
+    let failed = ErrorCode::POSTGRESQL_CONNECTION_FAILURE;
+    let client = server.connect(failed, async |place, _| {
+        let stream = TcpStream::connect(place).await.map_err(|error| Error::new(failed, error.to_string()))?;
+        keep_alive(&stream);
+        let (client, connection) = config.connect_raw(stream, NoTls).await.map_err(|error| said(&error))?;
+        tokio::spawn(connection);
+        Ok(client)
+    });
+    let client = client.await?;
+    let zone = PostgreSql::literal_sql(server.zone.name().as_bytes()).unwrap_or_default();
+    let settings = format!("SET TimeZone = {zone}; SET DateStyle = 'ISO'; SET client_min_messages = 'error'");
+    client.batch_execute(&settings).await.map_err(|error| said(&error))?;
+    Ok(client)
+}
+
+fn keep_alive(stream: &TcpStream) {
+    let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
+    let socket = socket2::SockRef::from(stream);
+    // A connection without them is as good until its server's machine is gone.
+    let _ = socket.set_tcp_keepalive(&keepalive);
+    let _ = socket.set_tcp_nodelay(true);
+}
+
+/// The same for reading alone.
+///
+/// # Errors
+/// As [`connect`].
+pub(super) async fn connect_to_read(server: &ForeignServer) -> Result<Client> {
+    let client = connect(server).await?;
+    client.batch_execute("BEGIN READ ONLY").await.map_err(|error| said(&error))?;
+    Ok(client)
+}
+
+/// What the server, or the connection to it, says.
+pub(super) fn said(error: &tokio_postgres::Error) -> Error {
+    let Some(of_server) = error.as_db_error() else {
+        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        return Error::new(ErrorCode::POSTGRESQL_CONNECTION_FAILURE, format!("{error}{cause}"));
+    };
+    let code = match of_server.code() {
+        state if *state == SqlState::UNDEFINED_TABLE => ErrorCode::UNKNOWN_TABLE,
+        state if *state == SqlState::ADMIN_SHUTDOWN || *state == SqlState::CRASH_SHUTDOWN => {
+            ErrorCode::POSTGRESQL_CONNECTION_FAILURE
+        }
+        _ => ErrorCode::STD_EXCEPTION,
+    };
+    let detail = of_server.detail().map(|detail| format!(" {detail}")).unwrap_or_default();
+    Error::new(code, format!("PostgreSQL: {}{detail}", of_server.message()))
+}
