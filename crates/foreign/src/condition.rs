@@ -187,3 +187,97 @@ fn mirrored(operator: &'static str) -> &'static str {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use squall_functions::FunctionContext;
+    use squall_planner::call;
+
+    use super::*;
+
+    fn literal(text: &[u8]) -> Option<String> {
+        Some(format!("'{}'", String::from_utf8_lossy(text)))
+    }
+
+    fn said(condition: &Expression) -> Option<String> {
+        let operand = |sql: &str, kind| Operand { sql: sql.to_owned(), kind };
+        let text = OperandKind::Text { bytewise: Some("s BYTES".to_owned()) };
+        let operands = [
+            operand("n", OperandKind::Number),
+            operand("s", text),
+            operand("t", OperandKind::Moment),
+            operand("d", OperandKind::Number),
+        ];
+        let types = [
+            ("n", DataType::Int32.to_nullable()),
+            ("s", DataType::String),
+            ("t", DataType::DateTime64(3, None)),
+            ("d", DataType::Decimal(38, 19)),
+        ];
+        let wording = Wording {
+            operands: operands.iter().map(Some).collect(),
+            schema: &Schema::new(types),
+            literal,
+            zone: &TimeZone::named("Europe/Berlin").unwrap(),
+        };
+        wording.sql(condition)
+    }
+
+    fn of(function: &str, arguments: Vec<Expression>) -> Expression {
+        call(function, arguments, &FunctionContext::outside_queries("UTC")).unwrap()
+    }
+
+    fn column(position: usize) -> Expression {
+        let types =
+            [DataType::Int32.to_nullable(), DataType::String, DataType::DateTime64(3, None), DataType::Decimal(38, 19)];
+        Expression::Column { position, data_type: types[position].clone() }
+    }
+
+    fn constant(value: Value, data_type: DataType) -> Expression {
+        Expression::Constant { value, data_type }
+    }
+
+    #[test]
+    fn comparisons_are_said() {
+        let one = || constant(Value::UInt64(1), DataType::UInt8);
+        let text = || constant(Value::string("x"), DataType::String);
+        let cases = [
+            (of("equals", vec![column(0), one()]), Some("n = 1")),
+            (of("less", vec![one(), column(0)]), Some("n > 1")),
+            (of("isNull", vec![column(0)]), Some("n IS NULL")),
+            (of("equals", vec![column(1), text()]), Some("s = 'x'")),
+            (of("notEquals", vec![column(1), text()]), Some("s BYTES <> 'x'")),
+            (of("greater", vec![column(0), constant(Value::Float64(1.5), DataType::Float64)]), Some("n > 1.5")),
+            (of("greater", vec![column(0), constant(Value::Float64(f64::NAN), DataType::Float64)]), None),
+            // Decimals of many digits are compared with floats here alone.
+            (of("greater", vec![column(3), constant(Value::Float64(1.5), DataType::Float64)]), None),
+            (of("equals", vec![column(0), column(0)]), None),
+        ];
+        for (condition, wanted) in cases {
+            assert_eq!(said(&condition).as_deref(), wanted, "{condition:?}");
+        }
+    }
+
+    #[test]
+    fn moments_are_told_in_the_sessions_zone() {
+        let moment = |ticks: i64, digits| constant(Value::Int64(ticks), DataType::DateTime64(digits, None));
+        let whole = constant(Value::UInt64(0), DataType::DateTime(Some("UTC".into())));
+        assert_eq!(said(&of("less", vec![column(2), moment(1, 3)])).as_deref(), Some("t < '1970-01-01 01:00:00.001'"));
+        assert_eq!(said(&of("less", vec![column(2), whole])).as_deref(), Some("t < '1970-01-01 01:00:00.000'"));
+        // Cut to the column's digits it would be another moment.
+        assert_eq!(said(&of("less", vec![column(2), moment(1, 6)])), None);
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_left_out() {
+        let one = || constant(Value::UInt64(1), DataType::UInt8);
+        let known = || of("equals", vec![column(0), one()]);
+        let unknown = || of("equals", vec![of("length", vec![column(1)]), one()]);
+        assert_eq!(said(&of("and", vec![known(), unknown()])).as_deref(), Some("n = 1"));
+        assert_eq!(said(&of("or", vec![known(), unknown()])), None);
+        let either = of("or", vec![known(), of("and", vec![known(), unknown()])]);
+        assert_eq!(said(&either).as_deref(), Some("(n = 1 OR n = 1)"));
+        // What lets more rows through than match must not be negated.
+        assert_eq!(said(&of("not", vec![known()])), None);
+    }
+}

@@ -11,8 +11,9 @@ use squall_types::text::{TextOptions, TextStyle, ValueWriter};
 use squall_types::{Block, CastMode, CastOptions, Column, DataType, Result, Value, cast, checkpoint};
 use tokio::sync::mpsc::Receiver;
 
+use super::MySql;
 use super::link::{connect, said};
-use super::{Conflict, MySql};
+use crate::conflict::Conflict;
 use crate::engine::{Engine, Written};
 use crate::server::ForeignServer;
 

@@ -13,6 +13,7 @@ use squall_storage::Handed;
 use squall_types::{Result, Settings};
 use tokio::sync::mpsc::Receiver;
 
+use crate::conflict::Conflict;
 use crate::engine::{Asked, Columns, Engine, ForeignColumn, Source, Written};
 use crate::feed::Blocks;
 use crate::server::ForeignServer;
@@ -20,17 +21,6 @@ use crate::server::ForeignServer;
 /// MySQL's and MariaDB's servers.
 #[derive(Clone, Copy, Debug)]
 pub struct MySql;
-
-/// How rows are inserted.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Conflict {
-    /// Whether they take the place of those with the same keys: REPLACE.
-    pub replaces: bool,
-    /// What follows `ON DUPLICATE KEY`, or nothing.
-    pub on_duplicate: String,
-    /// `mysql_max_rows_to_insert`: the most rows of a statement.
-    pub rows_max: usize,
-}
 
 impl Engine for MySql {
     type Kind = kind::Kind;

@@ -134,3 +134,27 @@ fn decimal(name: &str, parameters: &str) -> Result<DataType> {
     }
     Ok(DataType::Decimal(digits, scale))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_have_counterparts() {
+        for (name, data_type, expression) in [
+            ("smallint", "Int16", "c"),
+            ("character varying(10)", "String", "c"),
+            ("numeric(9,2)", "Decimal(9, 2)", "c::text"),
+            ("numeric", "Decimal(38, 19)", "c::text"),
+            ("timestamp(3) with time zone", "DateTime64(6)", "c"),
+            ("interval", "String", "c::text"),
+            ("boolean", "UInt8", "c"),
+        ] {
+            let (kind, found) = Kind::of(name, 0).unwrap();
+            assert_eq!((found.to_string().as_str(), kind.expression("c").as_str()), (data_type, expression), "{name}");
+        }
+        let (kind, item) = Kind::of("numeric(5,1)[]", 2).unwrap();
+        assert_eq!((item.to_string().as_str(), kind.expression("c").as_str()), ("Decimal(5, 1)", "c::text[]"));
+        assert!(Kind::of("numeric(100,2)", 0).is_err());
+    }
+}

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use squall_native::Tls;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::net::TcpStream;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config};
 
 use super::PostgreSql;
+use super::tls::Handshake;
 use crate::engine::Engine;
 use crate::server::ForeignServer;
 
@@ -25,10 +27,13 @@ pub(super) async fn connect(server: &ForeignServer) -> Result<Client> {
     let mut config = Config::new();
     config.user(&server.user).password(&server.password).dbname(&server.database).application_name(APPLICATION);
     let failed = ErrorCode::POSTGRESQL_CONNECTION_FAILURE;
-    let client = server.connect(failed, async |place, _| {
+    let client = server.connect(failed, async |place, address| {
         let stream = TcpStream::connect(place).await.map_err(|error| Error::new(failed, error.to_string()))?;
         keep_alive(&stream);
-        let (client, connection) = config.connect_raw(stream, NoTls).await.map_err(|error| said(&error))?;
+        let (client, connection) = config
+            .connect_raw(stream, Handshake(Tls::new(&address.host, None, true)?))
+            .await
+            .map_err(|error| said(&error))?;
         tokio::spawn(connection);
         Ok(client)
     });

@@ -7,6 +7,7 @@ mod link;
 mod read;
 mod structure;
 mod text;
+mod tls;
 
 use std::time::Duration;
 

@@ -304,7 +304,7 @@ impl Scope<'_> {
         let mut arguments = Vec::with_capacity(function.arguments.len());
         for argument in &function.arguments {
             let named = match takes_names(&function.name) {
-                true => named_argument(argument),
+                true => named_argument(&function.name, argument),
                 false => argument.as_function().and_then(headers_of),
             };
             match named {

@@ -87,8 +87,14 @@ pub fn takes_names(function: &str) -> bool {
 }
 
 /// An argument of a function that takes names that is no plain value: a bare name is a tuple of itself, `format = 'CSV'` one of a name and a value,
-/// and `headers(…)` a map; `None` for another one.
-pub fn named_argument(argument: &ast::Expression) -> Option<Value> {
+/// and `headers(…)` a map; of another server's table `(SELECT …)` is what `query` names, as text. `None` for another one.
+pub fn named_argument(function: &str, argument: &ast::Expression) -> Option<Value> {
+    if let ExpressionKind::Subquery(query) = &argument.kind
+        && !is_over_s3(function)
+    {
+        let text = squall_sql::format_one_line(&ast::Statement::Query(query.clone()));
+        return Some(Value::Tuple([Value::string("query"), Value::string(text)].into()));
+    }
     let name = |argument: &ast::Expression| match &argument.kind {
         ExpressionKind::Identifier(parts) => {
             Some(Value::string(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")))

@@ -149,7 +149,9 @@ pub(in crate::query) fn target(
 pub(super) fn literals(function: &ast::Function) -> Result<Vec<Value>> {
     let takes_names = takes_names(&function.name);
     let arguments = function.arguments.iter().map(|argument| match &argument.kind {
-        ExpressionKind::Identifier(_) | ExpressionKind::Function(_) if takes_names => named_argument(argument),
+        ExpressionKind::Identifier(_) | ExpressionKind::Function(_) | ExpressionKind::Subquery(_) if takes_names => {
+            named_argument(&function.name, argument)
+        }
         ExpressionKind::Literal(literal) if takes_names => typed_literal(literal).ok().map(|(value, _)| value),
         ExpressionKind::Literal(literal) => literal.as_str().map(Value::string),
         ExpressionKind::Identifier(parts) => {

@@ -84,7 +84,8 @@ impl Call {
         let given = Arguments::of(session, arguments)?;
         let mut call = Self::default();
         if !given.is_collection {
-            call.take_plain(kind, &given.plain)?;
+            let has_query = given.named.iter().any(|(name, _)| name == "query");
+            call.take_plain(kind, &given.plain, has_query)?;
         }
         for (name, value) in &given.named {
             call.take(kind, name, value)?;
@@ -112,17 +113,17 @@ impl Call {
         Ok(call)
     }
 
-    /// Takes the arguments without names.
-    fn take_plain(&mut self, kind: Kind, given: &[Value]) -> Result<()> {
-        if !matches!(given.len(), 5..=7) {
+    /// Takes the arguments without names, among which a query has its place in that of the table.
+    fn take_plain(&mut self, kind: Kind, given: &[Value], has_query: bool) -> Result<()> {
+        let count = given.len() + usize::from(has_query);
+        if !matches!(count, 5..=7) {
             let (name, rest) = match kind {
                 Kind::PostgreSql => ("PostgreSQL", "schema, 'ON CONFLICT …'"),
                 Kind::MySql => ("MySQL", "replace_query, 'on_duplicate_clause'"),
             };
             let message = format!(
                 "Storage {name} requires from 5 to 7 parameters: {name}('host:port', 'database', 'table', 'username', 'password' \
-                 [, {rest}]). Got: {}",
-                given.len()
+                 [, {rest}]). Got: {count}"
             );
             return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
         }
@@ -131,6 +132,7 @@ impl Call {
             Kind::MySql => ["replace_query", "on_duplicate_clause"],
         };
         let names = ["addresses_expr", "database", "table", "user", "password"].into_iter().chain(rest);
+        let names = names.filter(|name| !has_query || *name != "table");
         names.zip(given).try_for_each(|(name, value)| self.take(kind, name, value))
     }
 
