@@ -1,15 +1,20 @@
 """The table function mysql(), the engine MySQL and dictionaries over it, against a server of MariaDB."""
 
+import contextlib
+import subprocess
 import threading
 import time
 
 import pytest
 from foreign_servers import PASSWORD, MariaDb
-from server import ServerError, wait_until
+from server import USERS_XML, ServerError, wait_until
 
 pytestmark = pytest.mark.skipif(bool(MariaDb.missing()), reason=f"not installed: {', '.join(MariaDb.missing())}")
 
 ALLOWED = {"remote_url_allow_hosts": "<host>127.0.0.1</host>"}
+ADMIN = USERS_XML.replace(
+    "<access_management>1", "<named_collection_control>1</named_collection_control><access_management>1", 1
+)
 QUOTED = PASSWORD.replace("'", "\\'")
 
 TYPES = r"""
@@ -75,12 +80,27 @@ def mariadb():
 
 @pytest.fixture
 def squall(start_server):
-    return start_server(settings=ALLOWED)
+    return start_server(settings=ALLOWED, users_xml=ADMIN)
 
 
 def call(mariadb, table, *more, password=QUOTED):
     rest = "".join(f", {argument}" for argument in more)
     return f"mysql('127.0.0.1:{mariadb.port}', 'shop', '{table}', 'squall', '{password}'{rest})"
+
+
+@contextlib.contextmanager
+def locked(mariadb, table):
+    """Holds a lock of a table, in a session of its own."""
+    command = ["mariadb", "--no-defaults", f"--socket={mariadb.socket}", "--user=root", "--unbuffered"]
+    session = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        session.stdin.write(f"LOCK TABLES shop.{table} WRITE; SELECT 'held';\n")
+        session.stdin.flush()
+        assert "held" in session.stdout.readline() + session.stdout.readline()
+        yield
+    finally:
+        session.stdin.close()
+        session.wait()
 
 
 def test_types_are_mysqls(mariadb, squall):
@@ -96,7 +116,7 @@ def test_types_are_mysqls(mariadb, squall):
     assert rows[1].split("\t") == [*["\\N"] * 8, "1", *["\\N"] * 10, "1970-01-01 00:00:00.000000", *["\\N"] * 8]
     found = squall.value(f"SELECT v = 'it\\'s \\\\ a\\nline\\tß€😀', hex(bin), hex(vb), hex(bl) FROM {kinds} WHERE i1 = -1")
     assert found == "1\t00FF0000\t00FF27\t00"
-    narrow = squall.rows(f"DESCRIBE TABLE {kinds}", mysql_datatypes_support_level="", external_table_functions_use_nulls=0)
+    narrow = squall.rows(f"DESCRIBE TABLE {kinds}", mysql_datatypes_support_level="geometry", external_table_functions_use_nulls=0)
     narrow = {line[0]: line[1] for line in narrow}
     assert (narrow["d"], narrow["day"], narrow["dt6"], narrow["i1"]) == ("String", "Date", "DateTime", "Int8")
     assert squall.value(f"SELECT count() FROM {kinds} WHERE i1 = 0", external_table_functions_use_nulls=0) == "1"
@@ -114,6 +134,9 @@ def test_times_are_those_of_the_servers_zone(mariadb, start_server):
     begin = len(mariadb.log())
     assert server.value(f"SELECT count() FROM {kinds} WHERE ts3 >= '2024-02-29 13:34:56.000'") == "1"
     assert "`ts3` >= '2024-02-29 12:34:56.000'" in mariadb.log_since(begin)
+    begin = len(mariadb.log())
+    assert server.value(f"SELECT count() FROM {kinds} WHERE ts = '2024-02-29 13:34:56'") == "1"
+    assert "`ts` = '2024-02-29 12:34:56'" in mariadb.log_since(begin)
     mariadb.sql("CREATE OR REPLACE TABLE shop.zoned (dt DATETIME, ts TIMESTAMP)")
     server.query(f"INSERT INTO FUNCTION {call(mariadb, 'zoned')} SELECT toDateTime('2024-07-01 10:00:00', 'UTC') AS dt, dt")
     assert mariadb.sql("SET time_zone = '+00:00'; SELECT * FROM shop.zoned") == "2024-07-01 12:00:00\t2024-07-01 10:00:00"
@@ -122,6 +145,7 @@ def test_times_are_those_of_the_servers_zone(mariadb, start_server):
 def test_conditions_are_sent(mariadb, squall):
     mariadb.sql(
         """
+        USE shop;
         CREATE TABLE shop.many (n INT NOT NULL, s VARCHAR(20), d DATE NOT NULL, dt DATETIME(6) NOT NULL, f DOUBLE, x DECIMAL(9, 2), e ENUM('b', 'a'));
         INSERT INTO shop.many SELECT seq, CASE seq % 3 WHEN 0 THEN NULL WHEN 1 THEN CONCAT('text ', seq) ELSE CONCAT('TEXT ', seq) END,
             DATE_ADD('2024-01-01', INTERVAL seq DAY), DATE_ADD('2024-01-01', INTERVAL seq SECOND), seq / 4, seq / 4, IF(seq % 2, 'a', 'b')
@@ -157,13 +181,13 @@ def test_conditions_are_sent(mariadb, squall):
 
 
 def test_a_limit_ends_the_reading_early(mariadb, squall):
-    mariadb.sql("CREATE VIEW shop.endless AS SELECT seq AS n, REPEAT('x', 1000) AS s FROM seq_1_to_100000000")
+    mariadb.sql("USE shop; CREATE VIEW shop.endless AS SELECT seq AS n, REPEAT('x', 1000) AS s FROM seq_1_to_100000000")
     endless = call(mariadb, "endless")
     begin = time.monotonic()
     assert len(squall.query(f"SELECT n FROM {endless} LIMIT 3").splitlines()) == 3
     assert squall.value(f"SELECT n FROM {endless} WHERE n % 1000 = 999 LIMIT 1") == "999"
     assert time.monotonic() - begin < 30
-    mariadb.sql("CREATE VIEW shop.million AS SELECT seq AS n FROM seq_1_to_1000000")
+    mariadb.sql("USE shop; CREATE VIEW shop.million AS SELECT seq AS n FROM seq_1_to_1000000")
     assert squall.query(f"SELECT count(), sum(n) FROM {call(mariadb, 'million')}") == "1000000\t500000500000\n"
     assert squall.value(f"SELECT count() FROM {call(mariadb, 'million')}") == "1000000"
     assert squall.error_code(f"SELECT count() FROM {endless} WHERE n % 2 = 3", max_execution_time=1) == 159
@@ -187,9 +211,13 @@ def test_rows_are_inserted(mariadb, squall):
     squall.query(f"INSERT INTO FUNCTION {target} (n, s) VALUES (-1, 'a'), (-2, NULL)")
     # A failed INSERT leaves nothing.
     with pytest.raises(ServerError, match="Duplicate entry"):
-        squall.query(f"INSERT INTO FUNCTION {target} (n) SELECT 1000000 - number FROM numbers(999999)")
+        squall.query(f"INSERT INTO FUNCTION {target} (n) SELECT 200000 - number FROM numbers(199999)")
     with pytest.raises(ServerError, match="throwIf"):
         squall.query(f"INSERT INTO FUNCTION {target} (n) SELECT 200000 + number + throwIf(number = 90000) FROM numbers(100000)")
+    assert mariadb.sql("SELECT COUNT(*) FROM shop.target") == "100003"
+    # One that waits for a lock there ends when it is told to.
+    with locked(mariadb, "target"):
+        assert squall.error_code(f"INSERT INTO FUNCTION {target} (n) VALUES (-9)", max_execution_time=1) == 159
     assert mariadb.sql("SELECT COUNT(*) FROM shop.target") == "100003"
     squall.query(f"INSERT INTO FUNCTION {call(mariadb, 'target', 1)} (n, s) VALUES (1, 'new')")
     assert mariadb.sql("SELECT s, d FROM shop.target WHERE n = 1") == "new\tNULL"
@@ -247,7 +275,7 @@ def test_who_may_ask_whom(mariadb, start_server):
     kinds = call(mariadb, "kinds")
     assert server.error_code(f"SELECT * FROM {kinds}") == 491
     assert server.error_code(f"INSERT INTO FUNCTION {kinds} (i8) VALUES (1)") == 491
-    named = start_server(folder="named", settings={**ALLOWED, "query_log": "<flush_interval_milliseconds>100</flush_interval_milliseconds>"})
+    named = start_server(settings={**ALLOWED, "query_log": "<flush_interval_milliseconds>100</flush_interval_milliseconds>"})
     named.query("CREATE USER poor IDENTIFIED WITH no_password")
     named.query("GRANT CREATE TEMPORARY TABLE, CREATE TABLE ON *.* TO poor")
     for statement in (
@@ -282,7 +310,7 @@ def test_a_server_that_goes_away_is_an_error(start_server):
     mariadb = MariaDb().start()
     try:
         squall = start_server(settings=ALLOWED)
-        mariadb.sql("CREATE VIEW shop.endless AS SELECT seq AS n, REPEAT('x', 1000) AS s FROM seq_1_to_100000000")
+        mariadb.sql("USE shop; CREATE VIEW shop.endless AS SELECT seq AS n, REPEAT('x', 1000) AS s FROM seq_1_to_100000000")
         said = []
 
         def read():

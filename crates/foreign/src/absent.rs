@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use squall_storage::Handed;
 use squall_types::{Error, Result, Settings};
-use tokio::sync::mpsc::Receiver;
 
 use crate::engine::{Asked, Columns, Engine, ForeignColumn, Source, Written};
-use crate::feed::Blocks;
+use crate::feed::{Blocks, Incoming};
 use crate::server::ForeignServer;
 
 macro_rules! absent {
@@ -42,7 +40,7 @@ macro_rules! absent {
                 Err(missing($name))
             }
 
-            async fn carry(_: &ForeignServer, _: &Written<$conflict>, _: &mut Receiver<Handed>) -> Result<()> {
+            async fn carry(_: &ForeignServer, _: &Written<$conflict>, _: &Incoming) -> Result<()> {
                 Err(missing($name))
             }
         }

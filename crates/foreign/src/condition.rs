@@ -1,6 +1,8 @@
 //! A scan's condition as SQL for another server, so that rows that cannot match stay there. It need not be whole, and it may let more rows
 //! through than match: rows that come are filtered again. It must not hold back a row that matches here.
 
+use std::sync::Arc;
+
 use squall_planner::Expression;
 use squall_remote::sayable;
 use squall_types::calendar::TimeZone;
@@ -30,8 +32,10 @@ pub enum OperandKind {
         /// What compares byte by byte, where the server has that.
         bytewise: Option<String>,
     },
-    /// Dates and times, as text.
+    /// Dates and times, as text in the session's time zone.
     Moment,
+    /// Times as text in UTC.
+    Instant,
     /// UUIDs, which have another order there.
     Uuid,
 }
@@ -86,7 +90,9 @@ impl Wording<'_> {
         let value = self.value(column, value, data_type)?;
         let (operand, _) = column;
         let sql = match (&operand.kind, operator) {
-            (_, "=") | (OperandKind::Number | OperandKind::Moment, _) | (OperandKind::Uuid, "<>") => &operand.sql,
+            (_, "=")
+            | (OperandKind::Number | OperandKind::Moment | OperandKind::Instant, _)
+            | (OperandKind::Uuid, "<>") => &operand.sql,
             (OperandKind::Text { bytewise }, _) => bytewise.as_ref()?,
             (OperandKind::Uuid, _) => return None,
         };
@@ -122,10 +128,10 @@ impl Wording<'_> {
             }
             (OperandKind::Text { .. }, Value::String(text)) if *of == DataType::String => (self.literal)(text),
             (OperandKind::Uuid, Value::Uuid(_)) => (self.literal)(self.text(value, of)?.as_bytes()),
-            (OperandKind::Moment, _) if may_compare(column, of) => {
-                let plain = without_zone(column);
-                let moment = cast_value(value, of, &plain, &self.options()).ok()?;
-                (self.literal)(self.text(&moment, &plain)?.as_bytes())
+            (OperandKind::Moment | OperandKind::Instant, _) if may_compare(column, of) => {
+                let moment = cast_value(value, of, &in_zone(column, None), &self.options()).ok()?;
+                let zone = (operand.kind == OperandKind::Instant).then(|| Arc::from("UTC"));
+                (self.literal)(self.text(&moment, &in_zone(column, zone))?.as_bytes())
             }
             _ => None,
         }
@@ -155,11 +161,11 @@ fn may_compare(column: &DataType, constant: &DataType) -> bool {
     }
 }
 
-/// A time in the session's zone, as the server's text has it; one without digits behind the second has a range that no constant leaves.
-fn without_zone(column: &DataType) -> DataType {
+/// The type of a moment that a column is compared with, in a zone or in the session's; that of whole seconds has a range that no constant leaves.
+fn in_zone(column: &DataType, zone: Option<Arc<str>>) -> DataType {
     match column {
-        DataType::DateTime64(digits, _) => DataType::DateTime64(*digits, None),
-        DataType::DateTime(_) => DataType::DateTime64(0, None),
+        DataType::DateTime64(digits, _) => DataType::DateTime64(*digits, zone),
+        DataType::DateTime(_) => DataType::DateTime64(0, zone),
         DataType::Date => DataType::Date32,
         other => other.clone(),
     }

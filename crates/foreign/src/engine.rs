@@ -4,12 +4,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use squall_storage::Handed;
 use squall_types::{DataType, Result, Schema, Settings};
-use tokio::sync::mpsc::Receiver;
 
 use crate::condition::Operand;
-use crate::feed::Blocks;
+use crate::feed::{Blocks, Incoming};
 use crate::server::ForeignServer;
 
 /// What is read there.
@@ -147,6 +145,6 @@ pub trait Engine: Copy + Debug + Send + Sync + 'static {
     fn carry(
         server: &ForeignServer,
         written: &Written<Self::Conflict>,
-        handed: &mut Receiver<Handed>,
+        incoming: &Incoming,
     ) -> impl Future<Output = Result<()>>;
 }

@@ -1,14 +1,43 @@
-//! Rows that come one by one, as blocks for who waits for them.
+//! Rows that come one by one, as blocks for who waits for them; and blocks that are handed over to be written.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use squall_storage::Feed;
+use squall_storage::{Feed, Handed};
 use squall_types::{Block, Column, ColumnBuilder, Result, Schema, Value, checkpoint, default_value};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::Receiver;
 
 /// Rows of a block.
 const BLOCK_ROWS: usize = 8192;
 /// Bytes of a block, about: fewer rows have more.
 const BLOCK_BYTES: usize = 16 << 20;
+
+/// Between two looks at whether an INSERT was given up.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What writers hand over.
+pub struct Incoming(Mutex<Receiver<Handed>>);
+
+impl Incoming {
+    /// What comes through a queue.
+    pub(crate) fn new(received: Receiver<Handed>) -> Self {
+        Self(Mutex::new(received))
+    }
+
+    /// What comes next; `None` where the INSERT was given up.
+    pub(crate) async fn next(&self) -> Option<Handed> {
+        self.0.lock().await.recv().await
+    }
+
+    /// Ends once the INSERT was given up, also while nobody asks what comes next: a statement there may wait for a lock.
+    pub(crate) async fn given_up(&self) {
+        // Who waits for a commit has not given up.
+        while self.0.try_lock().map_or(true, |received| received.sender_strong_count() > 0) {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
 
 /// Where blocks go.
 pub struct Blocks(pub Feed);

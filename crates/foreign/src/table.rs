@@ -11,7 +11,7 @@ use squall_types::{Error, Result, Schema};
 
 use crate::condition::Wording;
 use crate::engine::{Asked, Columns, Engine, ForeignColumn, Source, Written};
-use crate::feed::Blocks;
+use crate::feed::{Blocks, Incoming};
 use crate::server::ForeignServer;
 use crate::watch::while_wanted;
 
@@ -131,9 +131,17 @@ impl<E: Engine> Table for ForeignTable<E> {
         let (schema, table, conflict) = (schema.clone(), table.clone(), self.conflict.clone());
         let written = Written { schema, table, conflict, columns: columns.clone() };
         let server = self.server.clone();
-        let insertion = FedInsertion::begin(columns, move |mut handed, failure| {
+        let insertion = FedInsertion::begin(columns, move |received, failure| {
             Account::of_this_thread().on_thread(move || {
-                if let Err(error) = wait_for(while_wanted(E::carry(&server, &written, &mut handed))) {
+                let incoming = Incoming::new(received);
+                let carried = wait_for(async {
+                    tokio::select! {
+                        carried = while_wanted(E::carry(&server, &written, &incoming)) => carried,
+                        // The connection ends with this.
+                        () = incoming.given_up() => Ok(()),
+                    }
+                });
+                if let Err(error) = carried {
                     failure.tell(error.context(format_args!("from {}", server.names())));
                 }
             })

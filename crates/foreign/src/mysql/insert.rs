@@ -9,12 +9,12 @@ use squall_storage::Handed;
 use squall_types::calendar::TimeZone;
 use squall_types::text::{TextOptions, TextStyle, ValueWriter};
 use squall_types::{Block, CastMode, CastOptions, Column, DataType, Result, Value, cast, checkpoint};
-use tokio::sync::mpsc::Receiver;
 
 use super::MySql;
 use super::link::{connect, said};
 use crate::conflict::Conflict;
 use crate::engine::{Engine, Written};
+use crate::feed::Incoming;
 use crate::server::ForeignServer;
 
 /// Bytes of a statement: servers take sixteen times as many unless they are told otherwise.
@@ -28,17 +28,13 @@ const INSTANTS: &str = "SELECT COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE
 ///
 /// # Errors
 /// Those of the connection and of the statements.
-pub(super) async fn carry(
-    server: &ForeignServer,
-    written: &Written<Conflict>,
-    handed: &mut Receiver<Handed>,
-) -> Result<()> {
+pub(super) async fn carry(server: &ForeignServer, written: &Written<Conflict>, incoming: &Incoming) -> Result<()> {
     let mut connection = connect(server).await?;
     let instants = connection.exec(INSTANTS, (&written.schema, &written.table)).await;
     let instants: Vec<String> = instants.map_err(|error| said(&error))?;
     let statement = Statement::new(written, instants.into_iter().collect(), &server.zone);
     connection.query_drop("START TRANSACTION").await.map_err(|error| said(&error))?;
-    while let Some(next) = handed.recv().await {
+    while let Some(next) = incoming.next().await {
         match next {
             Handed::Rows(block) => statement.insert(&mut connection, &block).await?,
             Handed::Commit(done) => {

@@ -82,13 +82,14 @@ impl Declared {
 
 impl Kind {
     /// How conditions name a column of this name in quotes.
-    pub fn operand(self, name: &str, data_type: &DataType) -> Option<Operand> {
+    pub(super) fn operand(self, name: &str, declared: &Declared, data_type: &DataType) -> Option<Operand> {
+        let is_cut = *data_type == DataType::DateTime(None) && (self == Self::Clock || declared.scale > 0);
         let kind = match self {
             Self::Number | Self::Decimal => OperandKind::Number,
-            // A `DateTime` has not every moment that is there.
-            Self::Date | Self::Clock | Self::Instant if !matches!(data_type.inner(), DataType::DateTime(_)) => {
-                OperandKind::Moment
-            }
+            // A `DateTime` has not every moment that `datetime` has, and no fractions.
+            Self::Clock | Self::Instant if is_cut => return None,
+            Self::Date | Self::Clock => OperandKind::Moment,
+            Self::Instant => OperandKind::Instant,
             Self::Text => {
                 OperandKind::Text { bytewise: Some(format!("CAST(CONVERT({name} USING utf8mb4) AS BINARY)")) }
             }

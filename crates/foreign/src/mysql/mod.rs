@@ -9,13 +9,11 @@ mod value;
 
 use std::time::Duration;
 
-use squall_storage::Handed;
 use squall_types::{Result, Settings};
-use tokio::sync::mpsc::Receiver;
 
 use crate::conflict::Conflict;
 use crate::engine::{Asked, Columns, Engine, ForeignColumn, Source, Written};
-use crate::feed::Blocks;
+use crate::feed::{Blocks, Incoming};
 use crate::server::ForeignServer;
 
 /// MySQL's and MariaDB's servers.
@@ -53,7 +51,7 @@ impl Engine for MySql {
         read::follow(server, asked, blocks).await
     }
 
-    async fn carry(server: &ForeignServer, written: &Written<Conflict>, handed: &mut Receiver<Handed>) -> Result<()> {
-        insert::carry(server, written, handed).await
+    async fn carry(server: &ForeignServer, written: &Written<Conflict>, incoming: &Incoming) -> Result<()> {
+        insert::carry(server, written, incoming).await
     }
 }

@@ -70,7 +70,7 @@ fn described(name: &str, is_nullable: bool, declared: &Declared, wanted: Columns
     let is_comparable = !is_nullable || wanted.use_nulls;
     ForeignColumn {
         name: name.into(),
-        operand: kind.operand(&expression, &data_type).filter(|_| is_comparable),
+        operand: kind.operand(&expression, declared, &data_type).filter(|_| is_comparable),
         data_type: wanted.or_null(data_type, is_nullable),
         expression,
         kind,

@@ -9,7 +9,6 @@ use futures_util::SinkExt;
 use futures_util::future::try_join_all;
 use squall_storage::Handed;
 use squall_types::{Block, Error, ErrorCode, Result, checkpoint};
-use tokio::sync::mpsc::Receiver;
 use tokio::sync::oneshot;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, CopyInSink, Statement};
@@ -18,6 +17,7 @@ use super::PostgreSql;
 use super::link::{connect, said};
 use super::text::{Encoder, append_field};
 use crate::engine::{Engine, Written};
+use crate::feed::Incoming;
 use crate::server::ForeignServer;
 
 /// Bytes that are sent at once.
@@ -36,17 +36,13 @@ const TYPES: &str = "SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM
 ///
 /// # Errors
 /// Those of the connection and of the statements.
-pub(super) async fn carry(
-    server: &ForeignServer,
-    written: &Written<String>,
-    handed: &mut Receiver<Handed>,
-) -> Result<()> {
+pub(super) async fn carry(server: &ForeignServer, written: &Written<String>, incoming: &Incoming) -> Result<()> {
     let client = connect(server).await?;
     let into = Into { server, written, types: types(&client, written).await? };
     client.batch_execute("BEGIN").await.map_err(|error| said(&error))?;
     let done = match written.conflict.is_empty() {
-        true => into.copy(&client, handed).await?,
-        false => into.one_by_one(&client, handed).await?,
+        true => into.copy(&client, incoming).await?,
+        false => into.one_by_one(&client, incoming).await?,
     };
     if let Some(done) = done {
         client.batch_execute("COMMIT").await.map_err(|error| said(&error))?;
@@ -96,12 +92,12 @@ impl Into<'_> {
     }
 
     /// Copies what comes; gives whom to tell of the commit, `None` where the INSERT was given up.
-    async fn copy(&self, client: &Client, handed: &mut Receiver<Handed>) -> Result<Option<oneshot::Sender<()>>> {
+    async fn copy(&self, client: &Client, incoming: &Incoming) -> Result<Option<oneshot::Sender<()>>> {
         let sql = format!("COPY {} FROM STDIN", self.target());
         let sink: CopyInSink<Bytes> = client.copy_in(sql.as_str()).await.map_err(|error| said(&error))?;
         let mut sink = pin!(sink);
         let mut line = BytesMut::new();
-        while let Some(next) = handed.recv().await {
+        while let Some(next) = incoming.next().await {
             let block = match next {
                 Handed::Rows(block) => block,
                 Handed::Commit(done) => {
@@ -131,13 +127,13 @@ impl Into<'_> {
     }
 
     /// The same with what is to happen to rows that are there already.
-    async fn one_by_one(&self, client: &Client, handed: &mut Receiver<Handed>) -> Result<Option<oneshot::Sender<()>>> {
+    async fn one_by_one(&self, client: &Client, incoming: &Incoming) -> Result<Option<oneshot::Sender<()>>> {
         let value = |(at, name): (usize, &String)| format!("CAST(${}::text AS {name})", at + 1);
         let values: Vec<String> = self.types.iter().enumerate().map(value).collect();
         let (target, conflict) = (self.target(), &self.written.conflict);
         let sql = format!("INSERT INTO {target} VALUES ({}) {conflict}", values.join(", "));
         let statement = client.prepare(&sql).await.map_err(|error| said(&error))?;
-        while let Some(next) = handed.recv().await {
+        while let Some(next) = incoming.next().await {
             let block = match next {
                 Handed::Rows(block) => block,
                 Handed::Commit(done) => return Ok(Some(done)),

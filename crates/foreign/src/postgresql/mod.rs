@@ -11,12 +11,10 @@ mod tls;
 
 use std::time::Duration;
 
-use squall_storage::Handed;
 use squall_types::{Result, Settings};
-use tokio::sync::mpsc::Receiver;
 
 use crate::engine::{Asked, Columns, Engine, ForeignColumn, Source, Written};
-use crate::feed::Blocks;
+use crate::feed::{Blocks, Incoming};
 use crate::server::ForeignServer;
 
 /// PostgreSQL's servers.
@@ -60,7 +58,7 @@ impl Engine for PostgreSql {
         read::follow(server, asked, blocks).await
     }
 
-    async fn carry(server: &ForeignServer, written: &Written<String>, handed: &mut Receiver<Handed>) -> Result<()> {
-        insert::carry(server, written, handed).await
+    async fn carry(server: &ForeignServer, written: &Written<String>, incoming: &Incoming) -> Result<()> {
+        insert::carry(server, written, incoming).await
     }
 }
