@@ -253,7 +253,7 @@ impl Selected {
         let plan = Plan::Project { input: Box::new(plan), expressions: inserted.expressions, schema: inserted.schema };
         let destination = match Cascade::of(&writer, &table, id.clone(), context)? {
             Some(cascade) => SelectedInto::Views(Box::new(cascade)),
-            None => SelectedInto::Table(insert_id::insertion(&*table, &context.settings, id)?),
+            None => SelectedInto::Table(insert_id::insertion(&*table, context, id)?),
         };
         Ok(Self { plan, server: session.server.clone(), destination })
     }
