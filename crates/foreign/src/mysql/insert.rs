@@ -60,7 +60,7 @@ struct Statement {
 impl Statement {
     fn new(written: &Written<Conflict>, instants: HashSet<String>, zone: &TimeZone) -> Self {
         let Conflict { replaces, on_duplicate, rows_max } = &written.conflict;
-        let names: Vec<String> = written.columns.names().map(|name| MySql::name_sql(name)).collect();
+        let names: Vec<String> = written.columns.names().map(MySql::name_sql).collect();
         let (schema, table) = (MySql::name_sql(&written.schema), MySql::name_sql(&written.table));
         let verb = if *replaces { "REPLACE" } else { "INSERT" };
         let head = format!("{verb} INTO {schema}.{table} ({}) VALUES ", names.join(", "));

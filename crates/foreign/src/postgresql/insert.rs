@@ -81,7 +81,7 @@ struct Into<'a> {
 
 impl Into<'_> {
     fn target(&self) -> String {
-        let names: Vec<String> = self.written.columns.names().map(|name| PostgreSql::name_sql(name)).collect();
+        let names: Vec<String> = self.written.columns.names().map(PostgreSql::name_sql).collect();
         let (schema, table) = (PostgreSql::name_sql(&self.written.schema), PostgreSql::name_sql(&self.written.table));
         format!("{schema}.{table} ({})", names.join(", "))
     }

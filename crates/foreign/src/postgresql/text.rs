@@ -15,7 +15,7 @@ pub(super) struct Encoder {
 /// How the values are written.
 enum Form {
     /// As everybody writes them.
-    Plain(ValueWriter),
+    Plain(Box<ValueWriter>),
     /// As the bytes of a `bytea`.
     Bytes,
     /// As an array; `true` where its items are `bytea`.
@@ -37,7 +37,10 @@ impl Encoder {
         let form = match column.data_type().inner() {
             DataType::Array(_) => Form::Array(is_bytes),
             DataType::String | DataType::FixedString(_) if is_bytes => Form::Bytes,
-            _ => Form::Plain(ValueWriter::new(&column, TextStyle::Plain, &TextOptions::in_zone(zone.clone()))?),
+            _ => {
+                let writer = ValueWriter::new(&column, TextStyle::Plain, &TextOptions::in_zone(zone.clone()))?;
+                Form::Plain(Box::new(writer))
+            }
         };
         Ok(Self { column, form, options, text: Vec::new() })
     }

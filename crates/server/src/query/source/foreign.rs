@@ -118,12 +118,11 @@ impl Call {
         let count = given.len() + usize::from(has_query);
         if !matches!(count, 5..=7) {
             let (name, rest) = match kind {
-                Kind::PostgreSql => ("PostgreSQL", "schema, 'ON CONFLICT …'"),
-                Kind::MySql => ("MySQL", "replace_query, 'on_duplicate_clause'"),
+                Kind::PostgreSql => ("PostgreSQL", "schema, on_conflict"),
+                Kind::MySql => ("MySQL", "replace_query, on_duplicate_clause"),
             };
             let message = format!(
-                "Storage {name} requires from 5 to 7 parameters: {name}('host:port', 'database', 'table', 'username', 'password' \
-                 [, {rest}]). Got: {count}"
+                "Storage {name} requires from 5 to 7 parameters: host:port, database, table, user, password[, {rest}]. Got: {count}"
             );
             return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
         }
