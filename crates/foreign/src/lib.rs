@@ -2,6 +2,11 @@
 //! is one transaction there. What is the same for both is here, what a server's protocol and SQL say is in the module of its name. Who may
 //! reach which address is the server's to say.
 
+#![cfg_attr(
+    not(any(feature = "mysql", feature = "postgresql")),
+    allow(dead_code, reason = "a program that asks no servers needs little of this")
+)]
+
 #[cfg(not(all(feature = "mysql", feature = "postgresql")))]
 mod absent;
 mod condition;
