@@ -191,6 +191,9 @@ def test_a_limit_ends_the_reading_early(mariadb, squall):
     assert squall.query(f"SELECT count(), sum(n) FROM {call(mariadb, 'million')}") == "1000000\t500000500000\n"
     assert squall.value(f"SELECT count() FROM {call(mariadb, 'million')}") == "1000000"
     assert squall.error_code(f"SELECT count() FROM {endless} WHERE n % 2 = 3", max_execution_time=1) == 159
+    # So does one that has not sent anything yet.
+    mariadb.sql("CREATE VIEW shop.silent AS SELECT SLEEP(1000) AS s")
+    assert squall.error_code(f"SELECT * FROM {call(mariadb, 'silent')}", max_execution_time=1) == 159
     asleep = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'squall'"
     wait_until(lambda: mariadb.sql(asleep) == "0", "no statement runs there")
 

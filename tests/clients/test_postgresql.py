@@ -165,6 +165,9 @@ def test_a_limit_ends_the_reading_early(postgres, squall):
     assert squall.value(f"SELECT count() FROM {call(postgres, 'million')}") == "1000000"
     # A query that is killed, or out of time, ends there, too.
     assert squall.error_code(f"SELECT count() FROM {endless} WHERE n % 2 = 3", max_execution_time=1) == 159
+    # So does one that has not sent anything yet.
+    postgres.sql("CREATE VIEW silent AS SELECT pg_sleep(1000)::text AS s")
+    assert squall.error_code(f"SELECT * FROM {call(postgres, 'silent')}", max_execution_time=1) == 159
     asleep = "SELECT count() FROM pg_stat_activity WHERE application_name = 'squall' AND state <> 'idle'".replace("count()", "count(*)")
     wait_until(lambda: postgres.sql(asleep) == "0", "no statement runs there")
 

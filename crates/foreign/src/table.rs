@@ -106,14 +106,7 @@ impl<E: Engine> Table for ForeignTable<E> {
         Ok(Arc::new(FedScan::new(move |feed| {
             Account::of_this_thread().on_thread(move || {
                 let blocks = Blocks(feed);
-                let followed = wait_for(async {
-                    tokio::select! {
-                        followed = while_wanted(E::follow(&server, &asked, &blocks)) => followed,
-                        // The connection ends with this.
-                        () = blocks.unwanted() => Ok(()),
-                    }
-                });
-                if let Err(error) = followed {
+                if let Err(error) = wait_for(E::follow(&server, &asked, &blocks)) {
                     let error = error.context(format_args!("from {}", server.names()));
                     // Who has gone does not want to know.
                     let _ = blocks.0.blocking_send(Err(error));
@@ -134,14 +127,7 @@ impl<E: Engine> Table for ForeignTable<E> {
         let insertion = FedInsertion::begin(columns, move |received, failure| {
             Account::of_this_thread().on_thread(move || {
                 let incoming = Incoming::new(received);
-                let carried = wait_for(async {
-                    tokio::select! {
-                        carried = while_wanted(E::carry(&server, &written, &incoming)) => carried,
-                        // The connection ends with this.
-                        () = incoming.given_up() => Ok(()),
-                    }
-                });
-                if let Err(error) = carried {
+                if let Err(error) = wait_for(E::carry(&server, &written, &incoming)) {
                     failure.tell(error.context(format_args!("from {}", server.names())));
                 }
             })

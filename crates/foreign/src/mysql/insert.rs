@@ -11,11 +11,12 @@ use squall_types::text::{TextOptions, TextStyle, ValueWriter};
 use squall_types::{Block, CastMode, CastOptions, Column, DataType, Result, Value, cast, checkpoint};
 
 use super::MySql;
-use super::link::{connect, said};
+use super::link::{cancel, connect, said};
 use crate::conflict::Conflict;
 use crate::engine::{Engine, Written};
 use crate::feed::Incoming;
 use crate::server::ForeignServer;
+use crate::watch::{still_wanted, until_unwanted, while_wanted};
 
 /// Bytes of a statement: servers take sixteen times as many unless they are told otherwise.
 const STATEMENT_BYTES: usize = 1 << 20;
@@ -27,17 +28,29 @@ const INSTANTS: &str = "SELECT COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE
 /// Writes what comes, up to the commit. A connection that ends before is rolled back.
 ///
 /// # Errors
-/// Those of the connection and of the statements.
+/// Those of the connection, of the statements, and of the query's limits.
 pub(super) async fn carry(server: &ForeignServer, written: &Written<Conflict>, incoming: &Incoming) -> Result<()> {
-    let mut connection = connect(server).await?;
+    let mut connection = while_wanted(connect(server)).await?;
+    let number = connection.id();
+    let write = write(&mut connection, server, written, incoming);
+    until_unwanted(write, incoming.given_up(), async || cancel(server, number).await).await
+}
+
+async fn write(
+    connection: &mut Conn,
+    server: &ForeignServer,
+    written: &Written<Conflict>,
+    incoming: &Incoming,
+) -> Result<()> {
     let instants = connection.exec(INSTANTS, (&written.schema, &written.table)).await;
     let instants: Vec<String> = instants.map_err(|error| said(&error))?;
     let statement = Statement::new(written, instants.into_iter().collect(), &server.zone);
     connection.query_drop("START TRANSACTION").await.map_err(|error| said(&error))?;
     while let Some(next) = incoming.next().await {
         match next {
-            Handed::Rows(block) => statement.insert(&mut connection, &block).await?,
+            Handed::Rows(block) => statement.insert(connection, &block).await?,
             Handed::Commit(done) => {
+                still_wanted()?;
                 connection.query_drop("COMMIT").await.map_err(|error| said(&error))?;
                 // Who asked has gone only where the query has failed meanwhile.
                 let _ = done.send(());

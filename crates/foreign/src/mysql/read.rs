@@ -1,22 +1,29 @@
 //! Reading: rows are read from the connection as they are taken, so that the server waits while nobody takes them.
 
-use mysql_async::Value as Sent;
 use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Value as Sent};
 use squall_types::Result;
 
 use super::kind::Kind;
-use super::link::{connect_to_read, said};
+use super::link::{cancel, connect_to_read, said};
 use super::value::Decoder;
 use crate::engine::Asked;
 use crate::feed::{BlockMaker, Blocks};
 use crate::server::ForeignServer;
+use crate::watch::{until_unwanted, while_wanted};
 
 /// Gives the rows of a statement away.
 ///
 /// # Errors
-/// Those of the connection and of the statement.
+/// Those of the connection, of the statement, and of the query's limits.
 pub(super) async fn follow(server: &ForeignServer, asked: &Asked<Kind>, blocks: &Blocks) -> Result<()> {
-    let mut connection = connect_to_read(server).await?;
+    let mut connection = while_wanted(connect_to_read(server)).await?;
+    let number = connection.id();
+    let give = give(&mut connection, server, asked, blocks);
+    until_unwanted(give, blocks.unwanted(), async || cancel(server, number).await).await
+}
+
+async fn give(connection: &mut Conn, server: &ForeignServer, asked: &Asked<Kind>, blocks: &Blocks) -> Result<()> {
     let mut rows = connection.exec_iter(asked.sql.as_str(), ()).await.map_err(|error| said(&error))?;
     let mut decoders: Vec<Decoder> =
         asked.kinds.iter().zip(asked.schema.types()).map(|(kind, of)| Decoder::new(*kind, of, &server.zone)).collect();

@@ -19,6 +19,7 @@ use super::text::{Encoder, append_field};
 use crate::engine::{Engine, Written};
 use crate::feed::Incoming;
 use crate::server::ForeignServer;
+use crate::watch::{still_wanted, until_unwanted, while_wanted};
 
 /// Bytes that are sent at once.
 const SENT_BYTES: usize = 64 << 10;
@@ -35,16 +36,22 @@ const TYPES: &str = "SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM
 /// Writes what comes, up to the commit.
 ///
 /// # Errors
-/// Those of the connection and of the statements.
+/// Those of the connection, of the statements, and of the query's limits.
 pub(super) async fn carry(server: &ForeignServer, written: &Written<String>, incoming: &Incoming) -> Result<()> {
-    let client = connect(server).await?;
-    let into = Into { server, written, types: types(&client, written).await? };
+    let link = while_wanted(connect(server)).await?;
+    let write = write(&link.client, server, written, incoming);
+    until_unwanted(write, incoming.given_up(), async || link.cancel().await).await
+}
+
+async fn write(client: &Client, server: &ForeignServer, written: &Written<String>, incoming: &Incoming) -> Result<()> {
+    let into = Into { server, written, types: types(client, written).await? };
     client.batch_execute("BEGIN").await.map_err(|error| said(&error))?;
     let done = match written.conflict.is_empty() {
-        true => into.copy(&client, incoming).await?,
-        false => into.one_by_one(&client, incoming).await?,
+        true => into.copy(client, incoming).await?,
+        false => into.one_by_one(client, incoming).await?,
     };
     if let Some(done) = done {
+        still_wanted()?;
         client.batch_execute("COMMIT").await.map_err(|error| said(&error))?;
         // Who asked has gone only where the query has failed meanwhile.
         let _ = done.send(());

@@ -1,5 +1,6 @@
 //! The connection to a server of PostgreSQL's, and its errors.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use squall_native::Tls;
@@ -18,16 +19,36 @@ const APPLICATION: &str = "squall";
 /// How long a server may be silent before it is asked whether it is still there.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
+/// A connection, and where it leads.
+pub(super) struct Link {
+    pub client: Client,
+    place: SocketAddr,
+    host: String,
+}
+
+impl Link {
+    /// Has the server end what it does for this connection.
+    ///
+    /// # Errors
+    /// Those of another connection to the same place.
+    pub async fn cancel(&self) -> Result<()> {
+        let stream = TcpStream::connect(self.place).await;
+        let stream = stream.map_err(|error| Error::new(ErrorCode::NETWORK_ERROR, error.to_string()))?;
+        let handshake = Handshake(Tls::new(&self.host, None, true)?);
+        self.client.cancel_token().cancel_query_raw(stream, handshake).await.map_err(|error| said(&error))
+    }
+}
+
 /// Connects, and has a task follow the connection until its client is dropped. Times without a zone are the session's, so those that are
 /// instants are told in it, too.
 ///
 /// # Errors
 /// `POSTGRESQL_CONNECTION_FAILURE`, `UNACCEPTABLE_URL`.
-pub(super) async fn connect(server: &ForeignServer) -> Result<Client> {
+pub(super) async fn connect(server: &ForeignServer) -> Result<Link> {
     let mut config = Config::new();
     config.user(&server.user).password(&server.password).dbname(&server.database).application_name(APPLICATION);
     let failed = ErrorCode::POSTGRESQL_CONNECTION_FAILURE;
-    let client = server.connect(failed, async |place, address| {
+    let link = server.connect(failed, async |place, address| {
         let stream = TcpStream::connect(place).await.map_err(|error| Error::new(failed, error.to_string()))?;
         keep_alive(&stream);
         let (client, connection) = config
@@ -35,13 +56,13 @@ pub(super) async fn connect(server: &ForeignServer) -> Result<Client> {
             .await
             .map_err(|error| said(&error))?;
         tokio::spawn(connection);
-        Ok(client)
+        Ok(Link { client, place, host: address.host.clone() })
     });
-    let client = client.await?;
+    let link = link.await?;
     let zone = PostgreSql::literal_sql(server.zone.name().as_bytes()).unwrap_or_default();
     let settings = format!("SET TimeZone = {zone}; SET DateStyle = 'ISO'; SET client_min_messages = 'error'");
-    client.batch_execute(&settings).await.map_err(|error| said(&error))?;
-    Ok(client)
+    link.client.batch_execute(&settings).await.map_err(|error| said(&error))?;
+    Ok(link)
 }
 
 fn keep_alive(stream: &TcpStream) {
@@ -56,10 +77,10 @@ fn keep_alive(stream: &TcpStream) {
 ///
 /// # Errors
 /// As [`connect`].
-pub(super) async fn connect_to_read(server: &ForeignServer) -> Result<Client> {
-    let client = connect(server).await?;
-    client.batch_execute("BEGIN READ ONLY").await.map_err(|error| said(&error))?;
-    Ok(client)
+pub(super) async fn connect_to_read(server: &ForeignServer) -> Result<Link> {
+    let link = connect(server).await?;
+    link.client.batch_execute("BEGIN READ ONLY").await.map_err(|error| said(&error))?;
+    Ok(link)
 }
 
 /// What the server, or the connection to it, says.

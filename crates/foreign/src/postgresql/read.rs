@@ -4,6 +4,7 @@ use std::pin::pin;
 
 use futures_util::StreamExt;
 use squall_types::Result;
+use tokio_postgres::Client;
 use tokio_postgres::binary_copy::{BinaryCopyOutRow, BinaryCopyOutStream};
 use tokio_postgres::types::{FromSql, Type};
 
@@ -13,6 +14,7 @@ use super::link::{connect_to_read, said};
 use crate::engine::Asked;
 use crate::feed::{BlockMaker, Blocks};
 use crate::server::ForeignServer;
+use crate::watch::{until_unwanted, while_wanted};
 
 /// The bytes of a value, of whatever type.
 struct Raw<'a>(&'a [u8]);
@@ -30,9 +32,13 @@ impl<'a> FromSql<'a> for Raw<'a> {
 /// Gives the rows of a statement away.
 ///
 /// # Errors
-/// Those of the connection and of the statement.
+/// Those of the connection, of the statement, and of the query's limits.
 pub(super) async fn follow(server: &ForeignServer, asked: &Asked<Kind>, blocks: &Blocks) -> Result<()> {
-    let client = connect_to_read(server).await?;
+    let link = while_wanted(connect_to_read(server)).await?;
+    until_unwanted(copy(&link.client, server, asked, blocks), blocks.unwanted(), async || link.cancel().await).await
+}
+
+async fn copy(client: &Client, server: &ForeignServer, asked: &Asked<Kind>, blocks: &Blocks) -> Result<()> {
     let copy = format!("COPY ({}) TO STDOUT (FORMAT binary)", asked.sql);
     let stream = client.copy_out(copy.as_str()).await.map_err(|error| said(&error))?;
     // Without columns each row has a one.

@@ -51,10 +51,11 @@ pub(super) async fn columns(
     source: &Source,
     wanted: Columns,
 ) -> Result<Vec<ForeignColumn<Kind>>> {
-    let client = connect_to_read(server).await?;
+    let link = connect_to_read(server).await?;
+    let client = &link.client;
     let rows = match source {
         Source::Table { schema, table } => client.query(OF_TABLE, &[schema, table]).await,
-        Source::Query(_) => of_query(&client, source).await,
+        Source::Query(_) => of_query(client, source).await,
     };
     let found = rows.map_err(|error| said(&error))?.iter().map(Found::of).collect::<Result<Vec<_>>>()?;
     if found.is_empty()
@@ -68,7 +69,7 @@ pub(super) async fn columns(
         let dimensions = match column.type_name.ends_with("[]") {
             false => 0,
             // Of a table that was made AS a query, and of a view, they are not known.
-            true if column.dimensions == 0 => dimensions(&client, source, &column.name).await?,
+            true if column.dimensions == 0 => dimensions(client, source, &column.name).await?,
             true => u8::try_from(column.dimensions).unwrap_or(1),
         };
         columns.push(described(&column, dimensions, wanted)?);
