@@ -144,7 +144,7 @@ class MariaDb(ForeignServer):
         self.spawn(
             shutil.which("mariadbd"), "--no-defaults", f"--datadir={self.data}", f"--port={self.port}",
             "--bind-address=127.0.0.1", f"--socket={self.socket}", "--general-log", f"--general-log-file={self.general_log}",
-            f"--pid-file={self.folder}/pid", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M",
+            f"--pid-file={self.folder}/pid", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=256M",
             "--character-set-server=utf8mb4",
         )  # fmt: skip
 

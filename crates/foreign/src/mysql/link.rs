@@ -51,13 +51,13 @@ pub(super) async fn connect_to_read(server: &ForeignServer) -> Result<Conn> {
     Ok(connection)
 }
 
-/// Has the server end a connection by its number, and what it does for it.
+/// Has the server end what it does for a connection, by its number.
 ///
 /// # Errors
 /// Those of another connection.
 pub(super) async fn cancel(server: &ForeignServer, number: u32) -> Result<()> {
     let mut connection = connect(server).await?;
-    connection.query_drop(format!("KILL {number}")).await.map_err(|error| said(&error))
+    connection.query_drop(format!("KILL QUERY {number}")).await.map_err(|error| said(&error))
 }
 
 /// What the server, or the connection to it, says.
