@@ -6,9 +6,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-packages="clickhouse-client clickhouse-tools prometheus tmux chromium fonts-dejavu-core"
+packages="clickhouse-client clickhouse-tools prometheus tmux chromium fonts-dejavu-core postgresql mariadb-server"
 missing=
-for program in clickhouse-client clickhouse-benchmark prometheus tmux chromium; do
+for program in clickhouse-client clickhouse-benchmark prometheus tmux chromium psql mariadbd; do
     command -v "$program" >/dev/null || missing="$missing $program"
 done
 if [ -n "$missing" ] && [ "${SQUALL_INSTALL:-0}" = 1 ] && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then

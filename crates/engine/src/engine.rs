@@ -189,7 +189,7 @@ impl Engine {
     /// # Errors
     /// Where a table cannot be read or written.
     pub fn insert_select(&self, plan: &Plan, table: &dyn Table, context: Arc<QueryContext>) -> Result<Completion> {
-        let insertion = table.insert_within(InsertLimits::new(&context.settings))?;
+        let insertion = context.begin_insert(table, InsertLimits::new(&context.settings))?;
         self.insert_into(plan, insertion, context)
     }
 
@@ -236,7 +236,7 @@ impl Engine {
         limits: InsertLimits,
         context: Arc<QueryContext>,
     ) -> Result<InsertStream> {
-        Ok(self.insert_input(table.insert_within(limits)?, project, context))
+        Ok(self.insert_input(context.begin_insert(table, limits)?, project, context))
     }
 
     /// The same as part of an INSERT under way.

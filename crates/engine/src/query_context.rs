@@ -17,6 +17,7 @@ use squall_runtime::thread_pool::CountFor;
 use squall_runtime::thread_usage::thread_id;
 use squall_runtime::{Counters, CurrentMetric, MemoryTracker, ProfileEvent};
 use squall_scheduler::{CpuShare, TaskOptions, Weight};
+use squall_storage::{InsertLimits, Insertion, Table};
 use squall_types::checkpoint::{Supervisor, SupervisorGuard, supervise};
 use squall_types::memory::memory_limit_exceeded;
 use squall_types::text::readable::readable_bytes;
@@ -435,6 +436,17 @@ impl QueryContext {
             _memory: memory,
             _supervisor: supervise(self.clone()),
         }
+    }
+
+    /// Begins an INSERT into a table on this query's account: a thread that the table has write for it knows when the query ends.
+    ///
+    /// # Errors
+    /// Where the table takes no rows.
+    pub fn begin_insert(self: &Arc<Self>, table: &dyn Table, limits: InsertLimits) -> Result<Arc<dyn Insertion>> {
+        let _memory = attach(self.memory.clone());
+        let _counting = profile_events::attach(self.clone());
+        let _supervisor = supervise(self.clone());
+        table.insert_within(limits)
     }
 
     /// What each thread did, by its number.

@@ -120,11 +120,17 @@ impl Transport {
         stream.set_nodelay(true)?;
         match tls {
             None => Ok(Self::Plain(stream)),
-            Some(tls) => {
-                let connector = TlsConnector::from(tls.config.clone());
-                Ok(Self::Tls(Box::new(connector.connect(tls.server.clone(), OneByOne(stream)).await?)))
-            }
+            Some(tls) => Self::under(tls, stream).await,
         }
+    }
+
+    /// Shakes hands over a connection that is there.
+    ///
+    /// # Errors
+    /// What the network or TLS says.
+    pub async fn under(tls: &Tls, stream: TcpStream) -> io::Result<Self> {
+        let connector = TlsConnector::from(tls.config.clone());
+        Ok(Self::Tls(Box::new(connector.connect(tls.server.clone(), OneByOne(stream)).await?)))
     }
 
     /// Connects without TLS for one request, and sends its beginning at once, without a word from the system that the connection is there: on the

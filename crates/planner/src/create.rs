@@ -11,7 +11,8 @@ use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
 use crate::codec;
 use crate::context::PlannerContext;
 use crate::definition::{
-    Constraint, KeyExpression, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW, is_s3_engine,
+    Constraint, KeyExpression, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW,
+    foreign_function, is_s3_engine,
 };
 use crate::deprecated_engine::{is_deprecated, settle_deprecated};
 use crate::expression::Expression;
@@ -816,7 +817,7 @@ fn arguments(engine: &ast::Function, context: &PlannerContext<'_>) -> Result<Vec
             }
             engine if engine.ends_with("MergeTree") => sql,
             // The first may be the name of a collection, and others may have names.
-            engine if is_s3_engine(engine) => match name(argument) {
+            engine if is_s3_engine(engine) || foreign_function(engine).is_some() => match name(argument) {
                 Some(name) if given.first() != Some(argument) => Value::string(name).to_string(),
                 _ => sql,
             },

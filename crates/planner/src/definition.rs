@@ -17,6 +17,15 @@ pub fn is_s3_engine(engine: &str) -> bool {
     matches!(engine, "S3" | "GCS" | "OSS" | "COSN")
 }
 
+/// The table function whose rows tables of an engine show that are another server's: PostgreSQL's or MySQL's.
+pub fn foreign_function(engine: &str) -> Option<&'static str> {
+    match engine {
+        "PostgreSQL" => Some("postgresql"),
+        "MySQL" => Some("mysql"),
+        _ => None,
+    }
+}
+
 /// The engine of views; its argument is the query.
 pub const VIEW: &str = "View";
 
@@ -141,6 +150,9 @@ impl TableDefinition {
             "Merge" | "Buffer" => Some(format!("merge({})", arguments().take(2).collect::<Vec<_>>().join(", "))),
             "SQLite" => Some(format!("sqlite({})", arguments().collect::<Vec<_>>().join(", "))),
             engine if is_s3_engine(engine) => Some(format!("s3({})", arguments().collect::<Vec<_>>().join(", "))),
+            engine if let Some(function) = foreign_function(engine) => {
+                Some(format!("{function}({})", arguments().collect::<Vec<_>>().join(", ")))
+            }
             "Executable" => {
                 let structure = self.structure();
                 let program = arguments().take(2).chain([structure.as_str()]).chain(arguments().skip(2));

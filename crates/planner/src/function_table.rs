@@ -11,7 +11,7 @@ use crate::analyzer::{Analyzer, Scope, Source, cast, project, text, whole};
 use crate::catalog::{ColumnDescription, TableMetadata};
 use crate::context::PlannerContext;
 use crate::create::described;
-use crate::definition::{TABLE_FUNCTION, TableDefinition, is_s3_engine};
+use crate::definition::{TABLE_FUNCTION, TableDefinition, foreign_function, is_s3_engine};
 use crate::expression::Expression;
 use crate::plan::Plan;
 
@@ -75,7 +75,7 @@ pub(crate) fn columns_of_engine(
     arguments: Vec<Value>,
     context: &PlannerContext<'_>,
 ) -> Result<Vec<ColumnDescription>> {
-    let has_own = matches!(engine, "Merge" | "SQLite") || is_s3_engine(engine);
+    let has_own = matches!(engine, "Merge" | "SQLite") || is_s3_engine(engine) || foreign_function(engine).is_some();
     let definition = TableDefinition { engine: engine.into(), engine_arguments: arguments, ..Default::default() };
     let Some(function) = definition.function_of_engine().filter(|_| has_own) else { return Ok(Vec::new()) };
     let function = parse_table_function(&function)?;
@@ -133,7 +133,7 @@ pub(crate) fn rows(analyzer: &Analyzer<'_>, table: &dyn TableMetadata, function:
         let of_function = match input.schema().position(&column.name) {
             Some(position) => {
                 let of_function = Expression::column(position, &input.schema().fields[position].1);
-                if table.engine() == "SQLite" {
+                if table.engine() == "SQLite" || foreign_function(table.engine()).is_some() {
                     or_default(of_function, &column.data_type, analyzer)?
                 } else {
                     of_function
@@ -164,7 +164,8 @@ pub(crate) fn rows(analyzer: &Analyzer<'_>, table: &dyn TableMetadata, function:
     Ok(source.named(Some(table.database()), Some(table.name())))
 }
 
-/// Values with the default in the place of NULL, where the column that shows them has none: SQLite does not insist on what it declares.
+/// Values with the default in the place of NULL, where the column that shows them has none: SQLite does not insist on what it declares,
+/// and what another server has may be declared here without NULL.
 fn or_default(values: Expression, shown_as: &DataType, analyzer: &Analyzer<'_>) -> Result<Expression> {
     let with_null = shown_as.to_nullable();
     if shown_as.is_nullable() || !values.data_type().is_nullable() || !with_null.is_nullable() {

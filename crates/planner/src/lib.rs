@@ -34,7 +34,9 @@ pub mod uses;
 mod view;
 
 pub use alteration::{Alteration, names_column};
-pub use analyzer::{MEMBERSHIPS, analyze_query, headers_of, is_over_s3, named_argument, remote_call};
+pub use analyzer::{
+    MEMBERSHIPS, analyze_query, headers_of, is_over_s3, named_argument, remote_call, takes_names, typed_literal,
+};
 pub use bind::bind_expression;
 pub use catalog::{
     Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, Program, RemoteCall, RemoteRows,
@@ -46,13 +48,13 @@ pub use context::{PlannerContext, SubqueryRunner};
 pub use create::{expression_over, plan_constraint, plan_index, plan_setting, plan_table_definition};
 pub use definition::{
     Constraint, KeyExpression, MATERIALIZED_VIEW, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition,
-    VIEW, is_s3_engine,
+    VIEW, foreign_function, is_s3_engine,
 };
 pub use describe::{describe_query, describe_table_function};
 pub use dictionary::{
-    DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,
-    OutsideSource, QuerySource, SourceServer, parse_dictionary, plan_configured_dictionary, plan_dictionary,
-    renamed_dictionary,
+    DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, ForeignKind, ForeignPlace,
+    ForeignSelection, LayoutParameters, OutsidePlace, OutsideSource, QuerySource, SourceServer, parse_dictionary,
+    plan_configured_dictionary, plan_dictionary, renamed_dictionary,
 };
 pub use explain::{
     DescribeScan, DescribeWork, ExplainOptions, Shown, StepWork, explain_plan, not_explained, readable_rows,

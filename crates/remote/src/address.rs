@@ -1,7 +1,11 @@
 //! Addresses as the function `remote` takes them: `host:port`, several shards with commas or braces, replicas of one shard with `|`.
 
+use std::net::SocketAddr;
+
 use squall_files::glob::alternatives;
 use squall_types::{Error, ErrorCode, Result};
+
+use crate::reach::Reach;
 
 /// The port of the native protocol under TLS where an address names none.
 pub const SECURE_PORT: u16 = 9440;
@@ -19,6 +23,24 @@ impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { host, port } = self;
         if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
+impl Address {
+    /// The addresses that the host's name stands for, of those that may be asked.
+    ///
+    /// # Errors
+    /// `DNS_ERROR`; `UNACCEPTABLE_URL` where none may be asked.
+    pub async fn resolve(&self, reach: Reach) -> Result<Vec<SocketAddr>> {
+        let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
+        let found = found.map_err(|error| Error::new(ErrorCode::DNS_ERROR, format!("{self}: {error}")))?;
+        let admitted: Vec<SocketAddr> = found.filter(|address| reach.admits(address.ip())).collect();
+        if admitted.is_empty() {
+            let message =
+                format!("Host {} is not allowed in configuration file, see <remote_url_allow_hosts>", self.host);
+            return Err(Error::new(ErrorCode::UNACCEPTABLE_URL, message));
+        }
+        Ok(admitted)
     }
 }
 

@@ -26,14 +26,19 @@ const PUSHED: [&str; 14] = [
 
 /// The part of a condition that another server can be asked for; `None` where there is none.
 pub(crate) fn sql(condition: &Expression, schema: &Schema) -> Option<String> {
+    sayable(condition, &|part| whole(part, schema))
+}
+
+/// The parts of a condition that another server can be asked for, joined by AND: those for which `said` has SQL. `None` where there is none.
+pub fn sayable(condition: &Expression, said: &dyn Fn(&Expression) -> Option<String>) -> Option<String> {
     if let Expression::Function { name, arguments, .. } = condition
         && &**name == "and"
     {
         // What cannot be said may be left out: more rows come then.
-        let parts: Vec<String> = arguments.iter().filter_map(|part| sql(part, schema)).collect();
+        let parts: Vec<String> = arguments.iter().filter_map(|part| sayable(part, said)).collect();
         return (!parts.is_empty()).then(|| parts.join(" AND "));
     }
-    whole(condition, schema)
+    said(condition)
 }
 
 /// An expression as it is, or nothing.

@@ -13,7 +13,8 @@ mod table;
 mod write;
 
 pub use address::{Address, SECURE_PORT, shards};
-pub use link::{Peer, Peers};
+pub use condition::sayable;
+pub use link::{Peer, Peers, wait_for};
 pub use reach::Reach;
 pub use read::query;
 pub use table::{RemoteTable, Target};

@@ -69,8 +69,7 @@ impl Peers {
 impl Peer {
     async fn connect(&self) -> Result<Connection> {
         let address = &self.address;
-        let found = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
-        let found = found.map_err(|error| Error::new(ErrorCode::DNS_ERROR, format!("{address}: {error}")))?;
+        let found = address.resolve(self.reach).await?;
         let tls = if self.is_secure { Some(Tls::new(&address.host, None, false)?) } else { None };
         let options = Options {
             host: address.host.clone(),
@@ -82,16 +81,14 @@ impl Peer {
             client_name: "server",
             ..Options::local(address.port)
         };
-        let message =
-            format!("Host {} is not allowed in configuration file, see <remote_url_allow_hosts>", address.host);
-        let mut failure = Error::new(ErrorCode::UNACCEPTABLE_URL, message);
-        for address in found.filter(|address| self.reach.admits(address.ip())) {
+        let mut failure = None;
+        for address in found {
             match Connection::connect_to(address, &options).await {
                 Ok(connection) => return Ok(connection),
-                Err(other) => failure = other.error,
+                Err(other) => failure = Some(other.error),
             }
         }
-        Err(failure)
+        Err(failure.unwrap_or_else(|| Error::logical("a host without addresses")))
     }
 }
 
@@ -107,7 +104,7 @@ pub(crate) async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T> {
 ///
 /// # Errors
 /// Those of the work.
-pub(crate) fn wait_for<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub fn wait_for<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
     runtime.block_on(work)

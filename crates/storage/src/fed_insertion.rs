@@ -81,7 +81,11 @@ impl Insertion for FedInsertion {
     fn commit(&self) -> Result<()> {
         let (done, is_done) = oneshot::channel();
         block_on(self.shared.hand(Handed::Commit(done)))?;
-        block_on(is_done).map_err(|_| self.shared.why())
+        block_on(is_done).map_err(|_| {
+            // Whoever was to answer may not have told yet why there is none; once the queue is closed, that is known.
+            block_on(self.shared.handed.closed());
+            self.shared.why()
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use super::row_filter::by_policy;
 use super::scope::{Outer, Scope};
 use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
-use super::table_function::{RemoteFunction, headers_of, is_over_s3, named_argument};
+use super::table_function::{RemoteFunction, headers_of, named_argument, takes_names};
 use crate::catalog::{ColumnDescription, DefaultKind, LoadedByQuery, TableMetadata};
 use crate::create::described;
 use crate::expression::Expression;
@@ -303,8 +303,8 @@ impl Scope<'_> {
         }
         let mut arguments = Vec::with_capacity(function.arguments.len());
         for argument in &function.arguments {
-            let named = match is_over_s3(&function.name) {
-                true => named_argument(argument),
+            let named = match takes_names(&function.name) {
+                true => named_argument(&function.name, argument),
                 false => argument.as_function().and_then(headers_of),
             };
             match named {

@@ -10,7 +10,7 @@ use super::conversion;
 ///
 /// # Errors
 /// `NO_COMMON_TYPE` for arrays of unlike items; `NOT_IMPLEMENTED` for maps.
-pub(crate) fn typed_literal(literal: &ast::Literal) -> Result<(Value, DataType)> {
+pub fn typed_literal(literal: &ast::Literal) -> Result<(Value, DataType)> {
     let value = match literal {
         ast::Literal::Null => Value::Null,
         ast::Literal::Bool(value) => Value::Bool(*value),

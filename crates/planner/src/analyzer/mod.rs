@@ -49,12 +49,13 @@ pub(crate) use conversion::{cast, options as cast_options};
 pub(crate) use definitions::Definitions;
 pub(crate) use from::whole;
 pub(crate) use join_keys::{as_join_key, equality, null_safe_equalities, sides_of};
-pub(crate) use literal::{append_constant, typed_literal};
+pub(crate) use literal::append_constant;
+pub use literal::typed_literal;
 pub use membership::MEMBERSHIPS;
 pub(crate) use scope::Scope;
 pub(crate) use source::Source;
 pub(crate) use stage::{Stage, project};
-pub use table_function::{headers_of, is_over_s3, named_argument, remote_call};
+pub use table_function::{headers_of, is_over_s3, named_argument, remote_call, takes_names};
 pub(crate) use user_function::{expand, without_user_functions};
 
 /// Resolving an expression is about so many nanoseconds' work.

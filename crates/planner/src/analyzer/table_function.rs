@@ -76,14 +76,25 @@ pub fn headers_of(call: &ast::Function) -> Option<Value> {
     (call.name == "headers").then(|| Value::Map(headers.into()))
 }
 
-/// Whether a table function is over objects of S3, or of what speaks its protocol: it takes arguments with names.
+/// Whether a table function is over objects of S3, or of what speaks its protocol.
 pub fn is_over_s3(function: &str) -> bool {
     matches!(function, "s3" | "gcs" | "oss" | "cosn")
 }
 
-/// An argument of a function over S3 that is no plain value: a bare name is a tuple of itself, `format = 'CSV'` one of a name and a value,
-/// and `headers(…)` a map; `None` for another one.
-pub fn named_argument(argument: &ast::Expression) -> Option<Value> {
+/// Whether a table function takes arguments with names, also those of a collection.
+pub fn takes_names(function: &str) -> bool {
+    is_over_s3(function) || matches!(function, "postgresql" | "mysql")
+}
+
+/// An argument of a function that takes names that is no plain value: a bare name is a tuple of itself, `format = 'CSV'` one of a name and a value,
+/// and `headers(…)` a map; of another server's table `(SELECT …)` is what `query` names, as text. `None` for another one.
+pub fn named_argument(function: &str, argument: &ast::Expression) -> Option<Value> {
+    if let ExpressionKind::Subquery(query) = &argument.kind
+        && !is_over_s3(function)
+    {
+        let text = squall_sql::format_one_line(&ast::Statement::Query(query.clone()));
+        return Some(Value::Tuple([Value::string("query"), Value::string(text)].into()));
+    }
     let name = |argument: &ast::Expression| match &argument.kind {
         ExpressionKind::Identifier(parts) => {
             Some(Value::string(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")))

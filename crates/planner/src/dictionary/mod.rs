@@ -1,6 +1,7 @@
 //! `CREATE DICTIONARY`: what the statement defines, types and settings settled. The text of the statement is what `storage` keeps;
 //! it is read back by the same way. A dictionary of a configuration file comes as the same statement.
 
+mod foreign;
 mod layout;
 mod source;
 
@@ -13,6 +14,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value, default_value};
 
 use crate::bind::{bind_expression, bind_parsed};
 use crate::catalog::ColumnDescription;
+pub use foreign::{ForeignKind, ForeignPlace, ForeignSelection};
 pub use layout::{DictionaryLayout, LayoutParameters};
 pub use source::{DictionarySource, OutsidePlace, OutsideSource, QuerySource, SourceServer, UpdateField};
 

@@ -6,6 +6,7 @@ use squall_sql::ast::{self, KeyValue, KeyValueFunction, KeyValueValue, Statement
 use squall_sql::{ParserLimits, parse};
 use squall_types::{Error, ErrorCode, Result};
 
+use super::foreign::{ForeignKind, ForeignPlace};
 use super::{incorrect, pair_text};
 use crate::catalog::ColumnDescription;
 
@@ -14,7 +15,7 @@ use crate::catalog::ColumnDescription;
 pub enum DictionarySource {
     /// `CLICKHOUSE`: a query of this server, or of another one.
     Query(QuerySource),
-    /// `FILE`, `HTTP`, `EXECUTABLE`.
+    /// `FILE`, `HTTP`, `EXECUTABLE`, `POSTGRESQL`, `MYSQL`.
     Outside(OutsideSource),
     /// `NULL`: there are none.
     Null,
@@ -71,12 +72,12 @@ impl UpdateField {
     }
 }
 
-/// Rows outside of this server's tables, in a format.
+/// Rows outside of this server's tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OutsideSource {
     /// Where.
     pub place: OutsidePlace,
-    /// The format's name.
+    /// The format's name; of a place whose rows come in one.
     pub format: String,
     /// Whether the dictionary was made by a statement, whose author must not read every file.
     pub is_of_statement: bool,
@@ -103,6 +104,8 @@ pub enum OutsidePlace {
         /// Whether what it prints has no key: rows come in the order of the keys that it was given.
         has_implicit_key: bool,
     },
+    /// A table or a query of a server of PostgreSQL or MySQL, whose rows come in no format.
+    Foreign(ForeignPlace),
 }
 
 impl DictionarySource {
@@ -168,10 +171,14 @@ impl DictionarySource {
                 let words = format!("Executable: {command}");
                 outside(OutsidePlace::Command { command, has_implicit_key: is_on("implicit_key")? }, words)
             }
-            "executable_pool" | "mysql" | "postgresql" | "odbc" | "jdbc" | "mongodb" | "redis" | "cassandra"
-            | "library" | "yamlregexptree" | "ytsaurus" => {
-                Err(Error::not_implemented(format!("Dictionary source {}", source.name)))
+            name @ ("postgresql" | "mysql") => {
+                let kind = if name == "mysql" { ForeignKind::MySql } else { ForeignKind::PostgreSql };
+                let (place, words) = ForeignPlace::read(kind, source, columns, expressions)?;
+                let place = OutsidePlace::Foreign(place);
+                Ok((Self::Outside(OutsideSource { place, format: String::new(), is_of_statement }), words))
             }
+            "executable_pool" | "odbc" | "jdbc" | "mongodb" | "redis" | "cassandra" | "library" | "yamlregexptree"
+            | "ytsaurus" => Err(Error::not_implemented(format!("Dictionary source {}", source.name))),
             other => Err(Error::new(
                 ErrorCode::UNKNOWN_ELEMENT_IN_CONFIG,
                 format!("Unknown dictionary source type: {other}"),
@@ -188,11 +195,11 @@ fn pair<'a>(source: &'a KeyValueFunction, key: &str) -> Option<&'a KeyValue> {
     source.pairs.iter().find(|pair| pair.key == key)
 }
 
-fn text(source: &KeyValueFunction, key: &str) -> Result<Option<String>> {
+pub(super) fn text(source: &KeyValueFunction, key: &str) -> Result<Option<String>> {
     pair(source, key).map(pair_text).transpose()
 }
 
-fn check_keys(source: &KeyValueFunction, known: &[&str]) -> Result<()> {
+pub(super) fn check_keys(source: &KeyValueFunction, known: &[&str]) -> Result<()> {
     match source.pairs.iter().find(|pair| !known.contains(&pair.key.as_str())) {
         Some(pair) => Err(Error::new(
             ErrorCode::UNKNOWN_ELEMENT_IN_CONFIG,
@@ -211,7 +218,7 @@ fn pairs(pair: Option<&KeyValue>) -> Result<&[KeyValue]> {
     }
 }
 
-fn named(pairs: &[KeyValue], key: &str) -> Result<String> {
+pub(super) fn named(pairs: &[KeyValue], key: &str) -> Result<String> {
     Ok(pairs.iter().find(|pair| pair.key == key).map(pair_text).transpose()?.unwrap_or_default())
 }
 

@@ -2,6 +2,7 @@
 //! and how sources outside of this server's tables are read. The dictionaries themselves are `storage`'s.
 
 mod files;
+mod foreign;
 pub(crate) mod sources;
 
 use std::collections::HashMap;

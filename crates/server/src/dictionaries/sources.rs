@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use base64::Engine;
 use squall_formats::{FormatOptions, Statistics, input_format, output_format};
-use squall_planner::{OutsidePlace, OutsideSource, SourceServer};
+use squall_planner::{ForeignPlace, OutsidePlace, OutsideSource, SourceServer};
 use squall_remote::{Address, Peer, Reach, SECURE_PORT};
 use squall_runtime::ThreadPool;
 use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
-use crate::access::RemoteHosts;
+use super::foreign::Asking;
+use crate::config::Config;
 use crate::server::Server;
 use crate::system;
 
@@ -30,20 +31,22 @@ pub(crate) fn read(
     source: &OutsideSource,
     schema: &Arc<Schema>,
     keys: Option<&Block>,
-    user_files: &str,
-    remote_hosts: &RemoteHosts,
+    config: &Config,
     options: &FormatOptions,
 ) -> Result<Vec<Block>> {
+    if let OutsidePlace::Foreign(place) = &source.place {
+        return asking(place, source.is_of_statement, config, options).rows(keys);
+    }
     let sent = keys.map(|keys| formatted(keys, &source.format, options)).transpose()?;
     let mut input = Input::new(&source.format, schema, options)?;
     match &source.place {
         OutsidePlace::File(path) => {
-            let path = checked_path(path, source.is_of_statement, user_files)?;
+            let path = checked_path(path, source.is_of_statement, &config.server.user_files_path)?;
             let file = std::fs::File::open(&path).map_err(|error| cannot_open(&path, &error))?;
             input.read_all(file)?;
         }
         OutsidePlace::Http { url, credentials, headers } => {
-            let mut http = remote_hosts.http_options(&options.settings);
+            let mut http = config.remote_hosts.http_options(&options.settings);
             // What the configuration itself names may be anywhere.
             if !source.is_of_statement {
                 http.reach = Arc::new(|_| Ok(Reach::Anywhere));
@@ -59,8 +62,29 @@ pub(crate) fn read(
             })?;
         }
         OutsidePlace::Command { command, .. } => run(command, sent, &mut input)?,
+        OutsidePlace::Foreign(_) => return Err(Error::logical("rows of another server in a format")),
     }
     input.finish()
+}
+
+/// How the server of a dictionary's source is asked.
+fn asking<'a>(
+    place: &'a ForeignPlace,
+    is_of_statement: bool,
+    config: &'a Config,
+    options: &'a FormatOptions,
+) -> Asking<'a> {
+    let remote_hosts = &config.remote_hosts;
+    Asking { place, is_of_statement, remote_hosts, settings: &options.settings, zone: &options.time_zone }
+}
+
+/// Checks that the server of a statement's source may be asked, as far as its name tells.
+///
+/// # Errors
+/// `UNACCEPTABLE_URL` for a host that the configuration does not allow.
+pub(crate) fn check_foreign(place: &ForeignPlace, server: &Server) -> Result<()> {
+    let options = FormatOptions::default();
+    asking(place, true, &server.config.load(), &options).check()
 }
 
 /// The server that a query of a dictionary's source is for; `None` where that is this one.
@@ -83,10 +107,16 @@ pub(crate) fn peer(source: &SourceServer, server: &Server) -> Result<Option<Peer
     Ok(Some(Peer { address, reach, user, password, database, is_secure: source.is_secure }))
 }
 
-/// Something that changes when a file does.
-pub(crate) fn version(source: &OutsideSource, user_files: &str) -> Option<u64> {
-    let OutsidePlace::File(path) = &source.place else { return None };
-    let path = checked_path(path, source.is_of_statement, user_files).ok()?;
+/// Something that changes when a file does, or the answer of another server.
+pub(crate) fn version(source: &OutsideSource, config: &Config, options: &FormatOptions) -> Option<u64> {
+    let path = match &source.place {
+        OutsidePlace::File(path) => path,
+        OutsidePlace::Foreign(place) => {
+            return asking(place, source.is_of_statement, config, options).version();
+        }
+        _ => return None,
+    };
+    let path = checked_path(path, source.is_of_statement, &config.server.user_files_path).ok()?;
     let metadata = std::fs::metadata(path).ok()?;
     let changed_ns = (metadata.ctime() as u64).wrapping_mul(1_000_000_000).wrapping_add(metadata.ctime_nsec() as u64);
     Some(changed_ns ^ metadata.ino().rotate_left(32) ^ metadata.size().rotate_left(48))

@@ -1,6 +1,6 @@
 //! Which definitions a table can have: its engine's arguments, keys and settings.
 
-use squall_planner::{MATERIALIZED_VIEW, TABLE_FUNCTION, TableDefinition, VIEW, is_s3_engine};
+use squall_planner::{MATERIALIZED_VIEW, TABLE_FUNCTION, TableDefinition, VIEW, foreign_function, is_s3_engine};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::file_table::StoredFile;
@@ -59,6 +59,8 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
                         "SQLite database requires 2 arguments: database path, table name",
                     ));
                 }
+                // Whoever asks the servers reads the arguments.
+                engine if foreign_function(engine).is_some() => {}
                 "File" => StoredFile::check(&definition)?,
                 engine if is_s3_engine(engine) => StoredFile::check(&definition)?,
                 "Merge" if definition.engine_arguments.len() == 2 => {}
@@ -117,7 +119,7 @@ fn is_keyless(engine: &str) -> bool {
         "SQLite",
         "Executable",
     ];
-    others.contains(&engine) || is_s3_engine(engine)
+    others.contains(&engine) || is_s3_engine(engine) || foreign_function(engine).is_some()
 }
 
 fn refuse_arguments(definition: &TableDefinition) -> Result<()> {
@@ -142,8 +144,6 @@ pub(super) fn unknown_engine(engine: &str) -> Error {
         "ExecutablePool",
         "KeeperMap",
         "EmbeddedRocksDB",
-        "MySQL",
-        "PostgreSQL",
         "MongoDB",
         "HDFS",
         "Hive",

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use squall_functions::FunctionContext;
 use squall_planner::{
-    ColumnDescription, MATERIALIZED_VIEW, MaterializedView, TABLE_FUNCTION, TableMetadata, VIEW, is_s3_engine,
-    parse_dictionary, parse_table_function, parse_view,
+    ColumnDescription, MATERIALIZED_VIEW, MaterializedView, TABLE_FUNCTION, TableMetadata, VIEW, foreign_function,
+    is_s3_engine, parse_dictionary, parse_table_function, parse_view,
 };
 use squall_sql::ast;
 use squall_types::{Error, ErrorCode, Result};
@@ -207,7 +207,10 @@ impl Engine {
                 let view = Arc::new(MaterializedView::of(definition)?);
                 Ok(Self::MaterializedView(stored, view))
             }
-            "Merge" | "Buffer" | "GenerateRandom" | "SQLite" | "Executable" => {
+            engine
+                if matches!(engine, "Merge" | "Buffer" | "GenerateRandom" | "SQLite" | "Executable")
+                    || foreign_function(engine).is_some() =>
+            {
                 let function = definition.function_of_engine().unwrap_or_default();
                 let function = parse_table_function(&function)?;
                 Ok(Self::Function(stored, function))

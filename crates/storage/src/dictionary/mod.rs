@@ -18,10 +18,12 @@ use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use squall_functions::{Attribute, Found, KeyedRows};
 use squall_planner::{
-    DictionaryDefinition, DictionaryLayout, DictionarySource, LoadedByQuery, OutsidePlace, SourceReader,
+    DictionaryDefinition, DictionaryLayout, DictionarySource, LoadedByQuery, OutsidePlace, OutsideSource, SourceReader,
 };
 use squall_types::calendar::TimeZone;
-use squall_types::{Block, CastMode, CastOptions, Column, DataType, Error, ErrorCode, Result, Schema};
+use squall_types::{
+    Block, CastMode, CastOptions, Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Schema, Value,
+};
 use uuid::Uuid;
 
 use crate::identity::TableName;
@@ -78,13 +80,26 @@ impl std::ops::Deref for OnDemandReaderSlot {
     }
 }
 
+/// A column as one of another type, with a value of that type in the place of NULL.
+fn without_nulls(column: &Column, to: &DataType, default: &Value, options: &CastOptions) -> Result<Column> {
+    let column = squall_types::cast(column, &to.to_nullable(), options)?;
+    let mut builder = ColumnBuilder::new(to.clone());
+    for row in 0..column.rows() {
+        match column.value(row) {
+            Value::Null => builder.append(default)?,
+            value => builder.append(&value)?,
+        }
+    }
+    builder.finish()
+}
+
 /// What changes when a source does.
 #[derive(Clone, PartialEq, Debug)]
 enum SourceVersion {
-    /// Of a file.
-    File(u64),
+    /// Of a file, or of another server's answer.
+    Number(u64),
     /// The answer of `INVALIDATE_QUERY`.
-    Answer(Vec<Vec<squall_types::Value>>),
+    Answer(Vec<Vec<Value>>),
 }
 
 /// What is known of the loading of a dictionary.
@@ -250,7 +265,9 @@ impl Dictionary {
     fn version_of(&self, source: &mut dyn SourceReader) -> Result<Option<SourceVersion>> {
         match &self.definition.source {
             DictionarySource::Outside(outside) => match outside.place {
-                OutsidePlace::File(_) => Ok(source.version(outside).map(SourceVersion::File)),
+                OutsidePlace::File(_) | OutsidePlace::Foreign(_) => {
+                    Ok(source.version(outside).map(SourceVersion::Number))
+                }
                 _ => Ok(None),
             },
             DictionarySource::Query(query) => {
@@ -318,11 +335,29 @@ impl Dictionary {
                     ),
                 ));
             }
-            let columns = block.columns().iter().zip(schema.types());
-            let columns = columns.map(|(column, to)| squall_types::cast(&column.materialize()?, to, &options));
+            let columns = block.columns().iter().zip(schema.types()).enumerate();
+            let columns = columns.map(|(at, (column, to))| {
+                let column = column.materialize()?;
+                match self.default_of_null(at, &column, to) {
+                    Some(default) => without_nulls(&column, to, default, &options),
+                    None => squall_types::cast(&column, to, &options),
+                }
+            });
             cast_blocks.push(Block::new(schema.clone(), columns.collect::<Result<Vec<_>>>()?, block.rows()));
         }
         Block::concat(schema, &cast_blocks)
+    }
+
+    /// What stands for NULL in a column of another server, where the dictionary has none.
+    fn default_of_null(&self, at: usize, column: &Column, to: &DataType) -> Option<&Value> {
+        let is_foreign = matches!(
+            &self.definition.source,
+            DictionarySource::Outside(OutsideSource { place: OutsidePlace::Foreign(_), .. })
+        );
+        if !is_foreign || to.is_nullable() || !column.data_type().is_nullable() {
+            return None;
+        }
+        self.definition.attributes.iter().find(|attribute| attribute.column == at).map(|attribute| &attribute.default)
     }
 
     fn build(&self, source: &mut dyn SourceReader) -> Result<Loaded> {

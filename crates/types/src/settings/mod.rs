@@ -538,6 +538,11 @@ settings! {
     network_zstd_compression_level: i64 as Int64 = "1", "The level where the native protocol's codec is ZSTD.";
     interactive_delay: u64 as UInt64 = "100000", "The interval of progress packets in microseconds.";
     connect_timeout: Duration as Seconds = "10", "The time to connect, in seconds.";
+    external_storage_connect_timeout_sec: u64 as UInt64 = "10", "The time in which a server of MySQL must take the connection, in seconds.";
+    external_table_functions_use_nulls: bool as Bool = "1", "Whether columns of tables of PostgreSQL and MySQL that may be NULL there may be so here; otherwise NULL is the type's default.";
+    mysql_datatypes_support_level: String as String(MySQLDataTypesSupport) = "decimal,datetime64,date2Date32,geometry", "Which types of MySQL have a counterpart here: decimal; datetime64, times with fractions of a second; date2Date32 or date2String, what dates are instead of Date.";
+    mysql_max_rows_to_insert: u64 as UInt64 = "65536", "The most rows of a statement that inserts into a table of MySQL.";
+    postgresql_connection_attempt_timeout: u64 as UInt64 = "2", "The time in which a server of PostgreSQL must take the connection, in seconds.";
     receive_timeout: Duration as Seconds = "300", "The time in which a client must send what it owes, in seconds.";
     send_timeout: Duration as Seconds = "300", "The time in which a client must take what it is sent, in seconds.";
     http_max_uri_size: u64 as UInt64 = "1048576", "The most bytes of a URL, with its parameters; that of the default profile counts.";

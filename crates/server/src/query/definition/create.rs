@@ -18,7 +18,7 @@ use crate::query::Answer;
 use crate::query::control::system_command::run_blocking;
 use crate::query::insertion::insert;
 use crate::query::plan::planning;
-use crate::query::source::executable;
+use crate::query::source::{executable, foreign};
 use crate::query::statement::{identifier, refuse_cluster, stored_table_name, temporary_table_name};
 use crate::refresh::check_strategy;
 use crate::session::Session;
@@ -141,6 +141,11 @@ pub(in crate::query) async fn table(
     }
     match &*definition.engine {
         "SQLite" => session.access.check_source(Privilege::Sqlite)?,
+        engine if let Some(kind) = foreign::Kind::of_engine(engine) => {
+            session.access.check_source(kind.privilege())?;
+            session.access.check_target_source(kind.privilege())?;
+            foreign::check(session, kind, &definition)?;
+        }
         engine if is_s3_engine(engine) => {
             session.access.check_source(Privilege::S3)?;
             session.access.check_target_source(Privilege::S3)?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use squall_engine::QueryContext;
 use squall_planner::{
-    ContextReader, DictionarySource, OutsidePlace, PlannerContext, SourceReader, load, plan_dictionary,
+    ContextReader, DictionarySource, ForeignKind, OutsidePlace, PlannerContext, SourceReader, load, plan_dictionary,
 };
 use squall_sql::ast::{self, CreateMode};
 use squall_storage::{Dictionary, OnDemandReader};
@@ -68,6 +68,13 @@ async fn check_source(session: &Session, source: &DictionarySource, context: &Ar
             OutsidePlace::Http { url, .. } => {
                 session.access.check_source(Privilege::Url)?;
                 session.server.config.load().remote_hosts.check_url(url)
+            }
+            OutsidePlace::Foreign(place) => {
+                session.access.check_source(match place.kind {
+                    ForeignKind::PostgreSql => Privilege::Postgres,
+                    ForeignKind::MySql => Privilege::Mysql,
+                })?;
+                sources::check_foreign(place, &session.server)
             }
             OutsidePlace::Command { .. } => Err(Error::new(
                 ErrorCode::DICTIONARY_ACCESS_DENIED,

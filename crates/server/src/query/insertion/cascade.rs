@@ -105,7 +105,7 @@ impl Cascade {
         session: &Session,
         table: &Arc<dyn Table>,
         id: Option<Arc<InsertId>>,
-        context: &QueryContext,
+        context: &Arc<QueryContext>,
     ) -> Result<Option<Self>> {
         if session.server.databases.views_of(table.database(), table.name()).is_empty() {
             return Ok(None);
@@ -125,12 +125,12 @@ impl Cascade {
         session: &Session,
         table: &Arc<dyn Table>,
         refresh: RefreshNoter,
-        context: &QueryContext,
+        context: &Arc<QueryContext>,
     ) -> Result<Self> {
         Ok(Self { refresh: Some(refresh), ..Self::over(session, table, context)? })
     }
 
-    fn over(session: &Session, table: &Arc<dyn Table>, context: &QueryContext) -> Result<Self> {
+    fn over(session: &Session, table: &Arc<dyn Table>, context: &Arc<QueryContext>) -> Result<Self> {
         let limits = InsertLimits::new(&context.settings);
         let root = Node::new(session, table.clone(), limits, context, &mut Vec::new())?;
         Ok(Self { session: session.clone(), limits, root, refresh: None })
@@ -187,7 +187,7 @@ impl Node {
         session: &Session,
         table: Arc<dyn Table>,
         limits: InsertLimits,
-        context: &QueryContext,
+        context: &Arc<QueryContext>,
         above: &mut Vec<TableName>,
     ) -> Result<Self> {
         let name = TableName::new(table.database(), table.name());
@@ -222,7 +222,8 @@ impl Node {
             views.push(View { name: view_name.clone(), session: own, query: view.query.clone(), target });
         }
         above.pop();
-        let rows = Rows { insertion: table.insert_within(limits)?, kept: (!views.is_empty()).then(Arc::default) };
+        let rows =
+            Rows { insertion: context.begin_insert(&*table, limits)?, kept: (!views.is_empty()).then(Arc::default) };
         Ok(Self { table, definition, rows: Arc::new(rows), views })
     }
 

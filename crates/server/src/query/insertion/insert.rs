@@ -23,7 +23,7 @@ use crate::query::Answer;
 use crate::query::control::system_command::run_blocking;
 use crate::query::plan::cache::Parsed;
 use crate::query::plan::planning;
-use crate::query::source::{data_function, remote};
+use crate::query::source::{data_function, foreign, remote};
 use crate::query::statement::table_name;
 use crate::server::Server;
 use crate::session::Session;
@@ -127,6 +127,9 @@ async fn run_into_function(
         "null" => {}
         "sqlite" => session.access.check_target_source(Privilege::Sqlite)?,
         "url" => session.access.check_target_source(Privilege::Url)?,
+        name if let Some(kind) = foreign::Kind::of_function(name) => {
+            session.access.check_target_source(kind.privilege())?;
+        }
         name if is_over_s3(name) => session.access.check_target_source(Privilege::S3)?,
         _ => session.access.check_target_source(Privilege::File)?,
     }
@@ -250,7 +253,7 @@ impl Selected {
         let plan = Plan::Project { input: Box::new(plan), expressions: inserted.expressions, schema: inserted.schema };
         let destination = match Cascade::of(&writer, &table, id.clone(), context)? {
             Some(cascade) => SelectedInto::Views(Box::new(cascade)),
-            None => SelectedInto::Table(insert_id::insertion(&*table, &context.settings, id)?),
+            None => SelectedInto::Table(insert_id::insertion(&*table, context, id)?),
         };
         Ok(Self { plan, server: session.server.clone(), destination })
     }

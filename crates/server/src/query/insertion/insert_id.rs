@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use squall_engine::QueryContext;
 use squall_sql::ast::{self, QueryBody};
 use squall_storage::{IdentifiedInsertion, InsertId, InsertLimits, Insertion, Table};
 use squall_types::{Error, ErrorCode, Result, Settings};
@@ -58,10 +59,10 @@ fn is_ordered(query: &ast::Query) -> bool {
 /// Where the table takes no rows.
 pub(in crate::query) fn insertion(
     table: &dyn Table,
-    settings: &Settings,
+    context: &Arc<QueryContext>,
     id: Option<Arc<InsertId>>,
 ) -> Result<Arc<dyn Insertion>> {
-    let insertion = table.insert_within(InsertLimits::new(settings))?;
+    let insertion = context.begin_insert(table, InsertLimits::new(&context.settings))?;
     match id.filter(|_| table.deduplication_window() > 0) {
         Some(id) => {
             insertion.identify(&id, None);

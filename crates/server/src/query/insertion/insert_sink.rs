@@ -73,7 +73,7 @@ impl Writing {
         let cascade = Cascade::of(session, table, id.clone(), context)?;
         let rows = match &cascade {
             Some(cascade) => cascade.rows(),
-            None => insert_id::insertion(&**table, &context.settings, id)?,
+            None => insert_id::insertion(&**table, context, id)?,
         };
         let stream = session.server.engine.insert_input(rows, project, context.clone());
         Ok(Self { stream, cascade })

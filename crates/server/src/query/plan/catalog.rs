@@ -22,7 +22,7 @@ use crate::query::insertion::cascade::session_of_view;
 use crate::query::insertion::input::no_input;
 use crate::query::source::executable::ExecutableTable;
 use crate::query::source::loop_table::LoopTable;
-use crate::query::source::{data_function, file_engine, remote, s3};
+use crate::query::source::{data_function, file_engine, foreign, remote, s3};
 use crate::session::Session;
 use crate::system;
 
@@ -418,6 +418,13 @@ impl Catalog for QueryCatalog<'_> {
                 // The server is asked.
                 planner.subqueries.check_may_run()?;
                 s3::table(self.session, name, arguments, planner)
+            }
+            name if let Some(engine) = foreign::Kind::of_function(name) => {
+                self.note_moment();
+                self.session.access.check_source(engine.privilege())?;
+                // The server is asked.
+                planner.subqueries.check_may_run()?;
+                foreign::table(self.session, engine, arguments)
             }
             "sqlite" => {
                 self.note_moment();

@@ -414,11 +414,13 @@ impl SubqueryRunner for Runner {
         let server = &self.session.server;
         let options = FormatOptions::new(self.context.settings.clone(), &server.zone)?;
         let config = server.config.load_full();
-        sources::read(source, schema, keys, &config.server.user_files_path, &config.remote_hosts, &options)
+        sources::read(source, schema, keys, &config, &options)
     }
 
     fn outside_version(&self, source: &OutsideSource) -> Option<u64> {
-        sources::version(source, &self.session.server.config.load().server.user_files_path)
+        let server = &self.session.server;
+        let options = FormatOptions::new(self.context.settings.clone(), &server.zone).ok()?;
+        sources::version(source, &server.config.load_full(), &options)
     }
 }
 

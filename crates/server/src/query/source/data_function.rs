@@ -7,14 +7,14 @@ use squall_files::{Data, DeclaredColumns, FileTable, FileTableOptions, SqliteTab
 use squall_formats::{FormatOptions, is_read_by_place};
 use squall_planner::{
     ColumnDescription, DefaultKind, PlannerContext, TableMetadata, headers_of, is_over_s3, named_argument, named_like,
-    plan_structure,
+    plan_structure, takes_names, typed_literal,
 };
 use squall_remote::http::{HttpFiles, HttpOptions};
 use squall_sql::ast::{self, ExpressionKind};
 use squall_storage::{Insertion, ScanRequest, Table, TableHandle, TableScan};
 use squall_types::{Error, ErrorCode, Result, Schema, Value};
 
-use super::{destination, s3};
+use super::{destination, foreign, s3};
 use crate::access::Privilege;
 use crate::query::insertion::omitted::TableDefaults;
 use crate::session::Session;
@@ -131,20 +131,28 @@ pub(in crate::query) fn target(
     planner: &PlannerContext<'_>,
 ) -> Result<Arc<dyn Table>> {
     match function.name.as_str() {
-        name @ ("null" | "sqlite") if partition_by.is_some() => {
+        name if partition_by.is_some()
+            && (matches!(name, "null" | "sqlite") || foreign::Kind::of_function(name).is_some()) =>
+        {
             Err(Error::not_implemented(format!("INSERT INTO FUNCTION {name} PARTITION BY")))
         }
         "null" => null_target(function, columns, planner),
         "sqlite" => Ok(Arc::new(sqlite_table(session, &literals(function)?)?)),
+        name if let Some(kind) = foreign::Kind::of_function(name) => {
+            foreign::target(session, kind, &literals(function)?)
+        }
         _ => destination::target(session, function, partition_by, columns, planner),
     }
 }
 
 /// The arguments of a function that an INSERT names.
 pub(super) fn literals(function: &ast::Function) -> Result<Vec<Value>> {
-    let is_over_s3 = is_over_s3(&function.name);
+    let takes_names = takes_names(&function.name);
     let arguments = function.arguments.iter().map(|argument| match &argument.kind {
-        ExpressionKind::Identifier(_) | ExpressionKind::Function(_) if is_over_s3 => named_argument(argument),
+        ExpressionKind::Identifier(_) | ExpressionKind::Function(_) | ExpressionKind::Subquery(_) if takes_names => {
+            named_argument(&function.name, argument)
+        }
+        ExpressionKind::Literal(literal) if takes_names => typed_literal(literal).ok().map(|(value, _)| value),
         ExpressionKind::Literal(literal) => literal.as_str().map(Value::string),
         ExpressionKind::Identifier(parts) => {
             Some(Value::string(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")))
@@ -228,7 +236,7 @@ fn sqlite_arguments(arguments: &[Value]) -> Result<(String, String)> {
     Ok((text("sqlite", path)?, text("sqlite", table)?))
 }
 
-/// What takes the rows of an INSERT into a table that shows those of `sqlite(…)` or `s3(…)`, in the name and with the columns of that one;
+/// What takes the rows of an INSERT into a table that shows those of `sqlite(…)`, `s3(…)` or another server's table, in the name and with the columns of that one;
 /// `None` for other tables.
 ///
 /// # Errors
@@ -238,6 +246,11 @@ pub(in crate::query) fn shown_target(session: &Session, shown: &Arc<dyn Table>) 
     if is_over_s3(&function.name) {
         session.access.check_target_source(Privilege::S3)?;
         let rows = s3::shown_target(session, &literals(function)?, shown.columns())?;
+        return Ok(Some(Arc::new(ShownFunction { shown: shown.clone(), rows })));
+    }
+    if let Some(kind) = foreign::Kind::of_function(&function.name) {
+        session.access.check_target_source(kind.privilege())?;
+        let rows = foreign::shown_target(session, kind, &literals(function)?, shown.columns())?;
         return Ok(Some(Arc::new(ShownFunction { shown: shown.clone(), rows })));
     }
     if function.name != "sqlite" {

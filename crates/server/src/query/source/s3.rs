@@ -5,12 +5,11 @@ use std::sync::Arc;
 use squall_files::{DeclaredColumns, FileTable, FileTableOptions, TargetFile};
 use squall_planner::{ColumnDescription, PlannerContext, TableMetadata};
 use squall_remote::s3::{S3Files, S3Keys, S3Location, S3Options};
-use squall_sql::ast::{Literal, SettingValue};
 use squall_storage::{Table, TableHandle};
 use squall_types::{Error, ErrorCode, Result, Schema, Settings, Value};
 
+use super::arguments::{Arguments, flag, number};
 use super::data_function::{declared, options};
-use crate::access::Privilege;
 use crate::session::Session;
 
 /// The word in the place of keys that says that there are none.
@@ -51,32 +50,18 @@ impl Call {
     /// structure.
     pub fn of(session: &Session, arguments: &[Value], is_engine: bool) -> Result<Self> {
         let (mut call, mut named) = (Self::default(), Named::default());
-        let mut texts = Vec::new();
-        let mut is_collection = false;
-        for (at, argument) in arguments.iter().enumerate() {
-            match argument {
-                Value::Map(headers) => {
-                    for (name, value) in headers.iter() {
-                        call.headers.push((text(name)?, text(value)?));
-                    }
-                }
-                Value::Tuple(parts) => match &parts[..] {
-                    [name] if at == 0 => {
-                        is_collection = true;
-                        call.take_collection(session, &text(name)?, &mut named)?;
-                    }
-                    [name] => texts.push(text(name)?),
-                    [name, value] => call.take(&text(name)?, value, &mut named)?,
-                    _ => return Err(Error::logical("a tuple in the place of an argument")),
-                },
-                argument => texts.push(text(argument)?),
-            }
+        let given = Arguments::of(session, arguments)?;
+        let is_collection = given.is_collection;
+        // What a collection does not say is not looked for in the environment.
+        call.uses_environment = is_collection.then_some(false);
+        for (name, value) in &given.headers {
+            call.headers.push((text(name)?, text(value)?));
         }
-        if is_collection && !texts.is_empty() {
-            let message = "After a named collection arguments have names: key = value";
-            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        for (name, value) in &given.named {
+            call.take(name, value, &mut named)?;
         }
         if !is_collection {
+            let texts = given.plain.iter().map(text).collect::<Result<Vec<_>>>()?;
             if texts.is_empty() {
                 return Err(wrong_count(is_engine));
             }
@@ -146,27 +131,6 @@ impl Call {
                 );
                 return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
             }
-        }
-        Ok(())
-    }
-
-    /// Takes the entries of a named collection, which arguments after it may override.
-    fn take_collection(&mut self, session: &Session, name: &str, named: &mut Named) -> Result<()> {
-        session.access.check(Privilege::NamedCollection, &[name])?;
-        let Some(collection) = session.server.objects.collection(name) else {
-            let message = format!("There is no named collection `{name}`");
-            return Err(Error::new(ErrorCode::NAMED_COLLECTION_DOESNT_EXIST, message));
-        };
-        // What a collection does not say is not looked for in the environment.
-        self.uses_environment = Some(false);
-        for entry in &collection.entries {
-            let value = match &entry.setting.value {
-                SettingValue::Literal(Literal::String(bytes)) => Value::string(bytes),
-                SettingValue::Literal(Literal::UInt64(number)) => Value::UInt64(*number),
-                SettingValue::Literal(Literal::Bool(flag)) => Value::Bool(*flag),
-                _ => return Err(bad_value(&entry.setting.name)),
-            };
-            self.take(&entry.setting.name, &value, named)?;
         }
         Ok(())
     }
@@ -345,26 +309,6 @@ fn text(value: &Value) -> Result<String> {
             Err(Error::new(ErrorCode::BAD_ARGUMENTS, message))
         }
     }
-}
-
-fn number(name: &str, value: &Value) -> Result<u64> {
-    match value {
-        Value::UInt64(number) => Ok(*number),
-        value => text(value)?.parse().map_err(|_| bad_value(name)),
-    }
-}
-
-fn flag(name: &str, value: &Value) -> Result<bool> {
-    match value {
-        Value::Bool(flag) => Ok(*flag),
-        Value::String(text) if text.eq_ignore_ascii_case(b"true") => Ok(true),
-        Value::String(text) if text.eq_ignore_ascii_case(b"false") => Ok(false),
-        value => Ok(number(name, value)? != 0),
-    }
-}
-
-fn bad_value(name: &str) -> Error {
-    Error::new(ErrorCode::BAD_ARGUMENTS, format!("The value of `{name}` is not of its type"))
 }
 
 fn wrong_count(is_engine: bool) -> Error {
