@@ -19,6 +19,7 @@ macro_rules! absent {
             type Conflict = $conflict;
             const NAME: &'static str = $name;
             const PORT: u16 = $port;
+            const SCHEMA: Option<&'static str> = None;
 
             fn connect_max(_: &Settings) -> Duration {
                 Duration::ZERO

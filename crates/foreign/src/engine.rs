@@ -109,6 +109,8 @@ pub trait Engine: Copy + Debug + Send + Sync + 'static {
     const NAME: &'static str;
     /// The port where an address names none.
     const PORT: u16;
+    /// The schema of tables without one; `None` where databases are the schemas.
+    const SCHEMA: Option<&'static str>;
 
     /// How long settings have each address tried.
     fn connect_max(settings: &Settings) -> Duration;

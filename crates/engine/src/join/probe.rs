@@ -16,7 +16,7 @@ use super::build::{Held, JoinTable};
 use super::coded_probe::CodedProbe;
 use super::matching::{Condition, Matching};
 use super::nearest::NearValues;
-use crate::evaluate::select;
+use crate::evaluate::{evaluate, select};
 use crate::operator::Operator;
 
 /// Looks up the left side's rows.
@@ -36,15 +36,19 @@ impl JoinProbe {
 
     /// The first right row of each left row's key.
     fn first_partners(&self, held: &Held, block: &Block) -> Result<Vec<u32>> {
-        let columns = self.matching.key_columns(&self.matching.left_keys, block)?;
-        if let [key] = &columns[..] {
-            let look_up = |strings: &Column| {
-                held.index.find(&self.matching.keys_of(std::slice::from_ref(strings), strings.rows())?)
-            };
-            if let Some(first) = self.coded.find(key, look_up)? {
-                return Ok(first);
+        let columns = match &self.matching.left_keys[..] {
+            [key] => {
+                let key = evaluate(key, block)?;
+                let look_up = |strings: &Column| {
+                    held.index.find(&self.matching.keys_of(std::slice::from_ref(strings), strings.rows())?)
+                };
+                if let Some(first) = self.coded.find(&key, look_up)? {
+                    return Ok(first);
+                }
+                vec![key.materialize()?]
             }
-        }
+            keys => self.matching.key_columns(keys, block)?,
+        };
         held.index.find(&self.matching.keys_of(&columns, block.rows())?)
     }
 }

@@ -25,6 +25,7 @@ impl Engine for MySql {
     type Conflict = Conflict;
     const NAME: &'static str = "MySQL";
     const PORT: u16 = 3306;
+    const SCHEMA: Option<&'static str> = None;
 
     fn connect_max(settings: &Settings) -> Duration {
         Duration::from_secs(settings.external_storage_connect_timeout_sec)

@@ -27,6 +27,7 @@ impl Engine for PostgreSql {
     type Conflict = String;
     const NAME: &'static str = "PostgreSQL";
     const PORT: u16 = 5432;
+    const SCHEMA: Option<&'static str> = Some("public");
 
     fn connect_max(settings: &Settings) -> Duration {
         Duration::from_secs(settings.postgresql_connection_attempt_timeout)

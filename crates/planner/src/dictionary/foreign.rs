@@ -8,6 +8,7 @@ use squall_types::{Error, ErrorCode, Result};
 use super::source::{check_keys, named, text};
 use super::{incorrect, pair_text};
 use crate::catalog::ColumnDescription;
+use crate::definition::foreign_function;
 
 /// What a source may say. The last ones are about keeping connections, of which none is kept here.
 const KNOWN: &[&str] = &[
@@ -40,6 +41,22 @@ pub enum ForeignKind {
     PostgreSql,
     /// MySQL's and MariaDB's.
     MySql,
+}
+
+impl ForeignKind {
+    /// The kind of servers that a table function asks, or a dictionary's source of that name.
+    pub fn of_function(name: &str) -> Option<Self> {
+        match name {
+            "postgresql" => Some(Self::PostgreSql),
+            "mysql" => Some(Self::MySql),
+            _ => None,
+        }
+    }
+
+    /// The kind of servers that have the rows of an engine's tables.
+    pub fn of_engine(name: &str) -> Option<Self> {
+        Self::of_function(foreign_function(name)?)
+    }
 }
 
 /// A table or a query of another server.

@@ -171,8 +171,7 @@ impl DictionarySource {
                 let words = format!("Executable: {command}");
                 outside(OutsidePlace::Command { command, has_implicit_key: is_on("implicit_key")? }, words)
             }
-            name @ ("postgresql" | "mysql") => {
-                let kind = if name == "mysql" { ForeignKind::MySql } else { ForeignKind::PostgreSql };
+            name if let Some(kind) = ForeignKind::of_function(name) => {
                 let (place, words) = ForeignPlace::read(kind, source, columns, expressions)?;
                 let place = OutsidePlace::Foreign(place);
                 Ok((Self::Outside(OutsideSource { place, format: String::new(), is_of_statement }), words))

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::LazyLock;
 
+use squall_planner::ForeignKind;
+
 use super::privilege_set::PrivilegeSet;
 
 /// What a privilege can be about, at most.
@@ -417,6 +419,16 @@ impl Privilege {
 impl fmt::Display for Privilege {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// What allows to ask servers of a kind.
+impl From<ForeignKind> for Privilege {
+    fn from(kind: ForeignKind) -> Self {
+        match kind {
+            ForeignKind::PostgreSql => Self::Postgres,
+            ForeignKind::MySql => Self::Mysql,
+        }
     }
 }
 

@@ -10,9 +10,6 @@ use squall_types::{Block, Result, Settings};
 
 use crate::access::RemoteHosts;
 
-/// The schema of tables of PostgreSQL without one.
-const SCHEMA: &str = "public";
-
 /// How a source's server is asked.
 pub(crate) struct Asking<'a> {
     /// The server, and what is read of it.
@@ -99,10 +96,9 @@ fn sql<E: Engine>(place: &ForeignPlace) -> String {
         ForeignSelection::Query(query) => return query.clone(),
         ForeignSelection::Table { schema, table, columns, condition } => (schema, table, columns, condition),
     };
-    let schema = match (place.kind, schema) {
-        (ForeignKind::MySql, _) => &place.database,
-        (ForeignKind::PostgreSql, Some(schema)) => schema,
-        (ForeignKind::PostgreSql, None) => SCHEMA,
+    let schema = match E::SCHEMA {
+        Some(usual) => schema.as_deref().unwrap_or(usual),
+        None => &place.database,
     };
     let columns = columns.iter().map(|(name, expression)| match expression {
         Some(expression) => format!("{expression} AS {}", E::name_sql(name)),

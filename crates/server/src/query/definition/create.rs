@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use squall_engine::QueryContext;
 use squall_planner::{
-    MATERIALIZED_VIEW, TableDefinition, Used, is_s3_engine, plan_materialized_view, plan_table_definition,
+    ForeignKind, MATERIALIZED_VIEW, TableDefinition, Used, is_s3_engine, plan_materialized_view, plan_table_definition,
     plan_view_definition,
 };
 use squall_sql::ast::{self, CreateMode, CreateSource};
@@ -141,9 +141,9 @@ pub(in crate::query) async fn table(
     }
     match &*definition.engine {
         "SQLite" => session.access.check_source(Privilege::Sqlite)?,
-        engine if let Some(kind) = foreign::Kind::of_engine(engine) => {
-            session.access.check_source(kind.privilege())?;
-            session.access.check_target_source(kind.privilege())?;
+        engine if let Some(kind) = ForeignKind::of_engine(engine) => {
+            session.access.check_source(kind.into())?;
+            session.access.check_target_source(kind.into())?;
             foreign::check(session, kind, &definition)?;
         }
         engine if is_s3_engine(engine) => {

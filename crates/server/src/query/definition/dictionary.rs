@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use squall_engine::QueryContext;
 use squall_planner::{
-    ContextReader, DictionarySource, ForeignKind, OutsidePlace, PlannerContext, SourceReader, load, plan_dictionary,
+    ContextReader, DictionarySource, OutsidePlace, PlannerContext, SourceReader, load, plan_dictionary,
 };
 use squall_sql::ast::{self, CreateMode};
 use squall_storage::{Dictionary, OnDemandReader};
@@ -70,10 +70,7 @@ async fn check_source(session: &Session, source: &DictionarySource, context: &Ar
                 session.server.config.load().remote_hosts.check_url(url)
             }
             OutsidePlace::Foreign(place) => {
-                session.access.check_source(match place.kind {
-                    ForeignKind::PostgreSql => Privilege::Postgres,
-                    ForeignKind::MySql => Privilege::Mysql,
-                })?;
+                session.access.check_source(place.kind.into())?;
                 sources::check_foreign(place, &session.server)
             }
             OutsidePlace::Command { .. } => Err(Error::new(

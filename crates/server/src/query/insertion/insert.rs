@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use squall_planner::{
-    ColumnDescription, Plan, RemoteCall, RemoteTarget, insert_columns, is_over_s3, plan_insert, remote_call,
+    ColumnDescription, ForeignKind, Plan, RemoteCall, RemoteTarget, insert_columns, is_over_s3, plan_insert,
+    remote_call,
 };
 use squall_remote::Peers;
 use squall_runtime::ProfileEvent;
@@ -23,7 +24,7 @@ use crate::query::Answer;
 use crate::query::control::system_command::run_blocking;
 use crate::query::plan::cache::Parsed;
 use crate::query::plan::planning;
-use crate::query::source::{data_function, foreign, remote};
+use crate::query::source::{data_function, remote};
 use crate::query::statement::table_name;
 use crate::server::Server;
 use crate::session::Session;
@@ -127,8 +128,8 @@ async fn run_into_function(
         "null" => {}
         "sqlite" => session.access.check_target_source(Privilege::Sqlite)?,
         "url" => session.access.check_target_source(Privilege::Url)?,
-        name if let Some(kind) = foreign::Kind::of_function(name) => {
-            session.access.check_target_source(kind.privilege())?;
+        name if let Some(kind) = ForeignKind::of_function(name) => {
+            session.access.check_target_source(kind.into())?;
         }
         name if is_over_s3(name) => session.access.check_target_source(Privilege::S3)?,
         _ => session.access.check_target_source(Privilege::File)?,

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_planner::{
-    Catalog, ColumnDescription, ColumnStatistics, Constraint, DefaultKind, Expression, JoinKind, JoinStrictness,
-    LoadedByQuery, MaterializedView, Plan, PlannerContext, Program, Projected, Projection, QueryUses, RemoteCall,
-    RemoteRows, RemoteServers, Subcolumn, SubqueryRunner, TableDefinition, TableMetadata, Used, is_over_s3,
+    Catalog, ColumnDescription, ColumnStatistics, Constraint, DefaultKind, Expression, ForeignKind, JoinKind,
+    JoinStrictness, LoadedByQuery, MaterializedView, Plan, PlannerContext, Program, Projected, Projection, QueryUses,
+    RemoteCall, RemoteRows, RemoteServers, Subcolumn, SubqueryRunner, TableDefinition, TableMetadata, Used, is_over_s3,
 };
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
@@ -419,9 +419,9 @@ impl Catalog for QueryCatalog<'_> {
                 planner.subqueries.check_may_run()?;
                 s3::table(self.session, name, arguments, planner)
             }
-            name if let Some(engine) = foreign::Kind::of_function(name) => {
+            name if let Some(engine) = ForeignKind::of_function(name) => {
                 self.note_moment();
-                self.session.access.check_source(engine.privilege())?;
+                self.session.access.check_source(engine.into())?;
                 // The server is asked.
                 planner.subqueries.check_may_run()?;
                 foreign::table(self.session, engine, arguments)

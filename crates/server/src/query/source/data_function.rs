@@ -6,8 +6,8 @@ use std::sync::Arc;
 use squall_files::{Data, DeclaredColumns, FileTable, FileTableOptions, SqliteTable};
 use squall_formats::{FormatOptions, is_read_by_place};
 use squall_planner::{
-    ColumnDescription, DefaultKind, PlannerContext, TableMetadata, headers_of, is_over_s3, named_argument, named_like,
-    plan_structure, takes_names, typed_literal,
+    ColumnDescription, DefaultKind, ForeignKind, PlannerContext, TableMetadata, headers_of, is_over_s3, named_argument,
+    named_like, plan_structure, takes_names, typed_literal,
 };
 use squall_remote::http::{HttpFiles, HttpOptions};
 use squall_sql::ast::{self, ExpressionKind};
@@ -132,15 +132,13 @@ pub(in crate::query) fn target(
 ) -> Result<Arc<dyn Table>> {
     match function.name.as_str() {
         name if partition_by.is_some()
-            && (matches!(name, "null" | "sqlite") || foreign::Kind::of_function(name).is_some()) =>
+            && (matches!(name, "null" | "sqlite") || ForeignKind::of_function(name).is_some()) =>
         {
             Err(Error::not_implemented(format!("INSERT INTO FUNCTION {name} PARTITION BY")))
         }
         "null" => null_target(function, columns, planner),
         "sqlite" => Ok(Arc::new(sqlite_table(session, &literals(function)?)?)),
-        name if let Some(kind) = foreign::Kind::of_function(name) => {
-            foreign::target(session, kind, &literals(function)?)
-        }
+        name if let Some(kind) = ForeignKind::of_function(name) => foreign::target(session, kind, &literals(function)?),
         _ => destination::target(session, function, partition_by, columns, planner),
     }
 }
@@ -248,8 +246,8 @@ pub(in crate::query) fn shown_target(session: &Session, shown: &Arc<dyn Table>) 
         let rows = s3::shown_target(session, &literals(function)?, shown.columns())?;
         return Ok(Some(Arc::new(ShownFunction { shown: shown.clone(), rows })));
     }
-    if let Some(kind) = foreign::Kind::of_function(&function.name) {
-        session.access.check_target_source(kind.privilege())?;
+    if let Some(kind) = ForeignKind::of_function(&function.name) {
+        session.access.check_target_source(kind.into())?;
         let rows = foreign::shown_target(session, kind, &literals(function)?, shown.columns())?;
         return Ok(Some(Arc::new(ShownFunction { shown: shown.clone(), rows })));
     }

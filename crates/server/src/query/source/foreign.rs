@@ -4,61 +4,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use squall_foreign::{Columns, Conflict, Engine, ForeignServer, ForeignTable, MySql, PostgreSql, Source};
-use squall_planner::{ColumnDescription, TableDefinition, TableMetadata, foreign_function, parse_table_function};
+use squall_planner::{ColumnDescription, ForeignKind, TableDefinition, TableMetadata, parse_table_function};
 use squall_remote::Address;
 use squall_storage::{Table, TableHandle};
 use squall_types::{Error, ErrorCode, Result, Settings, Value};
 
 use super::arguments::{Arguments, bad_value, flag, number};
 use super::data_function::literals;
-use crate::access::Privilege;
 use crate::session::Session;
 
-/// The schema of tables without one.
-const SCHEMA: &str = "public";
-
-/// Whose servers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::query) enum Kind {
-    PostgreSql,
-    MySql,
+/// The port of a server whose address names none.
+fn port(kind: ForeignKind) -> u16 {
+    match kind {
+        ForeignKind::PostgreSql => PostgreSql::PORT,
+        ForeignKind::MySql => MySql::PORT,
+    }
 }
 
-impl Kind {
-    /// The kind of servers that a table function asks.
-    pub fn of_function(name: &str) -> Option<Self> {
-        match name {
-            "postgresql" => Some(Self::PostgreSql),
-            "mysql" => Some(Self::MySql),
-            _ => None,
-        }
-    }
-
-    /// The kind of servers that have the rows of an engine's tables.
-    pub fn of_engine(name: &str) -> Option<Self> {
-        Self::of_function(foreign_function(name)?)
-    }
-
-    /// What allows to ask them.
-    pub fn privilege(self) -> Privilege {
-        match self {
-            Self::PostgreSql => Privilege::Postgres,
-            Self::MySql => Privilege::Mysql,
-        }
-    }
-
-    fn port(self) -> u16 {
-        match self {
-            Self::PostgreSql => PostgreSql::PORT,
-            Self::MySql => MySql::PORT,
-        }
-    }
-
-    fn connect_max(self, settings: &Settings) -> Duration {
-        match self {
-            Self::PostgreSql => PostgreSql::connect_max(settings),
-            Self::MySql => MySql::connect_max(settings),
-        }
+/// How long each address is tried.
+fn connect_max(kind: ForeignKind, settings: &Settings) -> Duration {
+    match kind {
+        ForeignKind::PostgreSql => PostgreSql::connect_max(settings),
+        ForeignKind::MySql => MySql::connect_max(settings),
     }
 }
 
@@ -80,7 +47,7 @@ struct Call {
 }
 
 impl Call {
-    fn of(session: &Session, kind: Kind, arguments: &[Value]) -> Result<Self> {
+    fn of(session: &Session, kind: ForeignKind, arguments: &[Value]) -> Result<Self> {
         let given = Arguments::of(session, arguments)?;
         let mut call = Self::default();
         if !given.is_collection {
@@ -114,12 +81,12 @@ impl Call {
     }
 
     /// Takes the arguments without names, among which a query has its place in that of the table.
-    fn take_plain(&mut self, kind: Kind, given: &[Value], has_query: bool) -> Result<()> {
+    fn take_plain(&mut self, kind: ForeignKind, given: &[Value], has_query: bool) -> Result<()> {
         let count = given.len() + usize::from(has_query);
         if !matches!(count, 5..=7) {
             let (name, rest) = match kind {
-                Kind::PostgreSql => ("PostgreSQL", "schema, on_conflict"),
-                Kind::MySql => ("MySQL", "replace_query, on_duplicate_clause"),
+                ForeignKind::PostgreSql => ("PostgreSQL", "schema, on_conflict"),
+                ForeignKind::MySql => ("MySQL", "replace_query, on_duplicate_clause"),
             };
             let message = format!(
                 "Storage {name} requires from 5 to 7 parameters: host:port, database, table, user, password[, {rest}]. Got: {count}"
@@ -127,8 +94,8 @@ impl Call {
             return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
         }
         let rest = match kind {
-            Kind::PostgreSql => ["schema", "on_conflict"],
-            Kind::MySql => ["replace_query", "on_duplicate_clause"],
+            ForeignKind::PostgreSql => ["schema", "on_conflict"],
+            ForeignKind::MySql => ["replace_query", "on_duplicate_clause"],
         };
         let names = ["addresses_expr", "database", "table", "user", "password"].into_iter().chain(rest);
         let names = names.filter(|name| !has_query || *name != "table");
@@ -136,7 +103,7 @@ impl Call {
     }
 
     /// Takes an argument with a name.
-    fn take(&mut self, kind: Kind, name: &str, value: &Value) -> Result<()> {
+    fn take(&mut self, kind: ForeignKind, name: &str, value: &Value) -> Result<()> {
         let text = || match value {
             Value::String(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
             _ => Err(bad_value(name)),
@@ -150,10 +117,10 @@ impl Call {
             ("query", _) => self.query = Some(text()?),
             ("user" | "username", _) => self.user = text()?,
             ("password", _) => self.password = text()?,
-            ("schema", Kind::PostgreSql) => self.schema = text()?,
-            ("on_conflict", Kind::PostgreSql) => self.on_conflict = text()?,
-            ("replace_query", Kind::MySql) => self.replaces = flag(name, value)?,
-            ("on_duplicate_clause", Kind::MySql) => self.on_duplicate = text()?,
+            ("schema", ForeignKind::PostgreSql) => self.schema = text()?,
+            ("on_conflict", ForeignKind::PostgreSql) => self.on_conflict = text()?,
+            ("replace_query", ForeignKind::MySql) => self.replaces = flag(name, value)?,
+            ("on_duplicate_clause", ForeignKind::MySql) => self.on_duplicate = text()?,
             _ => {
                 let message = format!(
                     "Unexpected key `{name}` in named collection. Keys: host, port or addresses_expr, database, table or query, user, \
@@ -166,28 +133,32 @@ impl Call {
     }
 
     /// The server, whose addresses the session may ask.
-    fn server(&self, session: &Session, kind: Kind) -> Result<ForeignServer> {
+    fn server(&self, session: &Session, kind: ForeignKind) -> Result<ForeignServer> {
         let hosts = &session.server.config.load().remote_hosts;
-        let addresses = squall_remote::shards(&self.addresses, kind.port())?.into_iter().flatten();
+        let addresses = squall_remote::shards(&self.addresses, port(kind))?.into_iter().flatten();
         let replica = |address: Address| Ok((address.clone(), hosts.reach_of(&address)?));
         Ok(ForeignServer {
             replicas: addresses.map(replica).collect::<Result<_>>()?,
             user: self.user.clone(),
             password: self.password.clone(),
             database: self.database.clone(),
-            connect_max: kind.connect_max(&session.settings),
+            connect_max: connect_max(kind, &session.settings),
             zone: session.server.zone.clone(),
         })
     }
 
-    fn source(&self, kind: Kind) -> Source {
+    fn source(&self, kind: ForeignKind) -> Source {
         if let Some(query) = &self.query {
             return Source::Query(query.clone());
         }
-        let schema = match kind {
-            Kind::MySql => &self.database,
-            Kind::PostgreSql if self.schema.is_empty() => SCHEMA,
-            Kind::PostgreSql => &self.schema,
+        let usual = match kind {
+            ForeignKind::PostgreSql => PostgreSql::SCHEMA,
+            ForeignKind::MySql => MySql::SCHEMA,
+        };
+        let schema = match usual {
+            Some(usual) if self.schema.is_empty() => usual,
+            Some(_) => &self.schema,
+            None => &self.database,
         };
         Source::Table { schema: schema.to_owned(), table: self.table.clone() }
     }
@@ -210,7 +181,11 @@ fn columns_of(settings: &Settings) -> Columns {
 /// # Errors
 /// What is wrong with the arguments; `UNACCEPTABLE_URL` for a host that the configuration does not allow; those of
 /// [`ForeignTable::open`].
-pub(in crate::query) fn table(session: &Session, kind: Kind, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+pub(in crate::query) fn table(
+    session: &Session,
+    kind: ForeignKind,
+    arguments: &[Value],
+) -> Result<Arc<dyn TableMetadata>> {
     Ok(Arc::new(TableHandle(target(session, kind, arguments)?)))
 }
 
@@ -218,14 +193,16 @@ pub(in crate::query) fn table(session: &Session, kind: Kind, arguments: &[Value]
 ///
 /// # Errors
 /// As [`table`].
-pub(super) fn target(session: &Session, kind: Kind, arguments: &[Value]) -> Result<Arc<dyn Table>> {
+pub(super) fn target(session: &Session, kind: ForeignKind, arguments: &[Value]) -> Result<Arc<dyn Table>> {
     let call = Call::of(session, kind, arguments)?;
     let (server, source, wanted) = (call.server(session, kind)?, call.source(kind), columns_of(&session.settings));
     Ok(match kind {
-        Kind::PostgreSql => {
+        ForeignKind::PostgreSql => {
             Arc::new(ForeignTable::<PostgreSql>::open(server, source, call.on_conflict.clone(), wanted)?)
         }
-        Kind::MySql => Arc::new(ForeignTable::<MySql>::open(server, source, call.conflict(&session.settings), wanted)?),
+        ForeignKind::MySql => {
+            Arc::new(ForeignTable::<MySql>::open(server, source, call.conflict(&session.settings), wanted)?)
+        }
     })
 }
 
@@ -235,18 +212,18 @@ pub(super) fn target(session: &Session, kind: Kind, arguments: &[Value]) -> Resu
 /// What is wrong with the arguments; `UNACCEPTABLE_URL`.
 pub(super) fn shown_target(
     session: &Session,
-    kind: Kind,
+    kind: ForeignKind,
     arguments: &[Value],
     columns: &[ColumnDescription],
 ) -> Result<Arc<dyn Table>> {
     let call = Call::of(session, kind, arguments)?;
     let (server, source, columns) = (call.server(session, kind)?, call.source(kind), columns.to_vec());
     Ok(match kind {
-        Kind::PostgreSql => {
+        ForeignKind::PostgreSql => {
             let conflict = call.on_conflict.clone();
             Arc::new(ForeignTable::<PostgreSql>::with_columns(server, source, conflict, columns))
         }
-        Kind::MySql => {
+        ForeignKind::MySql => {
             let conflict = call.conflict(&session.settings);
             Arc::new(ForeignTable::<MySql>::with_columns(server, source, conflict, columns))
         }
@@ -257,7 +234,7 @@ pub(super) fn shown_target(
 ///
 /// # Errors
 /// As [`shown_target`].
-pub(in crate::query) fn check(session: &Session, kind: Kind, definition: &TableDefinition) -> Result<()> {
+pub(in crate::query) fn check(session: &Session, kind: ForeignKind, definition: &TableDefinition) -> Result<()> {
     let function = parse_table_function(&definition.function_of_engine().unwrap_or_default())?;
     Call::of(session, kind, &literals(&function)?)?.server(session, kind).map(drop)
 }
