@@ -314,7 +314,7 @@ mod tests {
         ]
     }
 
-    fn columns(rows: std::ops::Range<u64>) -> Vec<Column> {
+    fn columns(rows: Range<u64>) -> Vec<Column> {
         let of =
             |key: usize| column(TYPES[key], &rows.clone().map(|number| row(number)[key].clone()).collect::<Vec<_>>());
         (0..TYPES.len()).map(of).collect()

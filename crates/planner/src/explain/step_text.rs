@@ -2,7 +2,7 @@
 
 use squall_types::{Column, Schema};
 
-use super::expression_text::text;
+use super::expression_text::brief_text;
 use crate::expression::Expression;
 use crate::plan::{Aggregate, JoinKey, Plan, Scan, SortKey, WindowFrame};
 
@@ -51,7 +51,8 @@ pub(super) fn details(plan: &Plan) -> Vec<String> {
         Plan::Scan(Scan { table, schema, predicate, bounds, limit, .. }) => {
             let columns =
                 (!schema.is_empty()).then(|| format!("Columns: {}", schema.names().collect::<Vec<_>>().join(", ")));
-            let predicate = predicate.iter().map(|predicate| format!("Filter column: {}", text(predicate, schema)));
+            let predicate =
+                predicate.iter().map(|predicate| format!("Filter column: {}", brief_text(predicate, schema)));
             let bounds = bounds.iter().filter_map(|bound| {
                 let column = table.columns().get(bound.column)?;
                 Some(format!("Runtime bounds: {} by the keys of join {}", column.name, bound.join))
@@ -59,18 +60,18 @@ pub(super) fn details(plan: &Plan) -> Vec<String> {
             let limit = limit.iter().map(|limit| format!("Limit {limit}"));
             columns.into_iter().chain(predicate).chain(bounds).chain(limit).collect()
         }
-        Plan::Filter { input, predicate } => vec![format!("Filter column: {}", text(predicate, input.schema()))],
+        Plan::Filter { input, predicate } => vec![format!("Filter column: {}", brief_text(predicate, input.schema()))],
         Plan::Project { input, expressions, schema } => expressions
             .iter()
             .zip(schema.names())
-            .map(|(expression, name)| match text(expression, input.schema()) {
+            .map(|(expression, name)| match brief_text(expression, input.schema()) {
                 text if text == name => format!("Expression: {text}"),
                 text => format!("Expression: {text} AS {name}"),
             })
             .collect(),
         Plan::Aggregate(Aggregate { input, keys, aggregates, with_totals, limit, .. }) => {
             let aggregates = aggregates.iter().map(|call| {
-                let arguments = call.arguments.iter().map(|argument| text(argument, input.schema()));
+                let arguments = call.arguments.iter().map(|argument| brief_text(argument, input.schema()));
                 format!("{}({})", call.function_name(), arguments.collect::<Vec<_>>().join(", "))
             });
             let aggregates: Vec<String> = aggregates.collect();
@@ -133,16 +134,21 @@ pub(super) fn details(plan: &Plan) -> Vec<String> {
             let (left, right) = (join.left.schema(), join.right.schema());
             let mut details = vec![format!("Type: {}", join.kind), format!("Strictness: {}", join.strictness)];
             if !join.keys.is_empty() {
-                let equal = |key: &JoinKey| format!("{} = {}", text(&key.left, left), text(&key.right, right));
+                let equal =
+                    |key: &JoinKey| format!("{} = {}", brief_text(&key.left, left), brief_text(&key.right, right));
                 details.push(format!("Clauses: {}", join.keys.iter().map(equal).collect::<Vec<_>>().join(" AND ")));
             }
             if let Some(nearest) = &join.nearest {
                 details.push(format!("ASOF inequality: {}", nearest.inequality));
-                details.push(format!("Nearest: {} to {}", text(&nearest.right, right), text(&nearest.left, left)));
+                details.push(format!(
+                    "Nearest: {} to {}",
+                    brief_text(&nearest.right, right),
+                    brief_text(&nearest.left, left)
+                ));
             }
             if let Some(condition) = &join.condition {
                 let fields = left.fields.iter().chain(&right.fields).cloned().collect();
-                details.push(format!("Residual filter: {}", text(condition, &Schema { fields })));
+                details.push(format!("Residual filter: {}", brief_text(condition, &Schema { fields })));
             }
             details
         }
@@ -153,7 +159,7 @@ pub(super) fn details(plan: &Plan) -> Vec<String> {
             let mut details = vec![format!("Columns: {}", columns.collect::<Vec<_>>().join(", "))];
             if !fill.interpolated.is_empty() {
                 let columns = fill.interpolated.iter().map(|(column, expression)| {
-                    format!("{} AS {}", name(*column), text(expression, fill.input.schema()))
+                    format!("{} AS {}", name(*column), brief_text(expression, fill.input.schema()))
                 });
                 details.push(format!("Interpolate: {}", columns.collect::<Vec<_>>().join(", ")));
             }
@@ -172,14 +178,14 @@ pub(super) fn details(plan: &Plan) -> Vec<String> {
 }
 
 fn list(expressions: &[Expression], schema: &Schema) -> String {
-    expressions.iter().map(|expression| text(expression, schema)).collect::<Vec<_>>().join(", ")
+    expressions.iter().map(|expression| brief_text(expression, schema)).collect::<Vec<_>>().join(", ")
 }
 
 fn order(keys: &[SortKey], schema: &Schema) -> String {
     let key = |key: &SortKey| {
         let direction = if key.descending { "DESC" } else { "ASC" };
         let nulls = if key.nulls_first { " NULLS FIRST" } else { "" };
-        format!("{} {direction}{nulls}", text(&key.expression, schema))
+        format!("{} {direction}{nulls}", brief_text(&key.expression, schema))
     };
     keys.iter().map(key).collect::<Vec<_>>().join(", ")
 }
