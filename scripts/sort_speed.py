@@ -9,12 +9,10 @@ The interpreter needs PyPI's `chdb` and `duckdb`. Ten million rows take a few mi
 """
 
 import sys
-import tempfile
 
-import chdb.session
 import duckdb
 
-from measured_server import MeasuredServer, best
+from side_by_side import SideBySide
 
 THREADS = 2
 # Numbers that look random, in arithmetic that both have.
@@ -43,43 +41,15 @@ QUERIES = {
 def main():
     rows = int(float(sys.argv[2]) * 1_000_000) if len(sys.argv) > 2 else 10_000_000
     runs = int(sys.argv[3]) if len(sys.argv) > 3 else 3
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        tempfile.TemporaryDirectory() as oracle_folder,
-        MeasuredServer.of(sys.argv[1], folder) as server,
-    ):
-        session = chdb.session.Session(oracle_folder)
-        database = duckdb.connect(f"{folder}/duck.db")
-        database.execute(f"SET threads = {THREADS}")
+    with SideBySide(sys.argv[1], THREADS) as engines:
         numbers = f"(SELECT number AS n FROM numbers({rows}))"
         create = f"CREATE TABLE t ENGINE = MergeTree ORDER BY tuple() AS {TABLE.replace('FROM rows', 'FROM ' + numbers)}"
         create = create.replace("lpad", "leftPad").replace("VARCHAR", "String").replace("INTEGER", "Int32")
-        server.ask(create)
-        session.query("CREATE DATABASE d")
-        session.query("USE d")
-        session.query(create)
-        database.execute(f"CREATE TABLE t AS {TABLE.replace('FROM rows', f'FROM (SELECT range AS n FROM range({rows}))')}")
+        engines.create(create, f"CREATE TABLE t AS {TABLE.replace('FROM rows', f'FROM (SELECT range AS n FROM range({rows}))')}")
         for query in ("SELECT count(*), sum(k), max(s) FROM t", "SELECT count(*), min(k), max(k), sum(v) FROM t WHERE x > 2000000 AND few = 7"):
-            ours = server.ask(query).split("\t")
-            assert ours == [str(value) for value in database.execute(query).fetchone()], query
-            assert ours == session.query(query, "TSV").data().strip().split("\t"), query
-
-        def squall(sql):
-            server.ask(sql + " FORMAT Null", max_threads=THREADS)
-
-        def clickhouse(sql):
-            session.query(f"{sql} SETTINGS max_threads = {THREADS}", "Null")
-
-        def duck(sql):
-            database.execute("CREATE OR REPLACE TEMP TABLE answer AS " + sql)
-
+            engines.check(query)
         print(f"{rows:,} rows, {THREADS} threads, DuckDB {duckdb.__version__}")
-        print(f"{'':34} {'ClickHouse':>13} {'DuckDB':>11} {'Squall':>11} {'ratios':>13}")
-        for name, sql in QUERIES.items():
-            ours, theirs, ducks = (best(engine, sql, runs) for engine in (squall, clickhouse, duck))
-            ratios = f"{theirs / ours:6.2f} {ducks / ours:6.2f}"
-            print(f"{name:34} {theirs:10.0f} ms {ducks:8.0f} ms {ours:8.0f} ms {ratios}", flush=True)
-        session.close()
+        engines.measure(QUERIES, runs)
 
 
 if __name__ == "__main__":
