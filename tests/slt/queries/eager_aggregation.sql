@@ -25,3 +25,5 @@ SELECT count(), sum(cityHash64(place, day, word, number, amount)) FROM (SELECT p
 SELECT count(), sum(cityHash64(place, day, item, discount, customer, amount)) FROM (SELECT place, day, item, discount, customer, sum(amount) AS amount FROM sales GROUP BY place, day, item, discount, customer);
 SELECT count(), sum(cityHash64(day, item, discount, customer, big, total)) FROM (SELECT day, item, discount, customer, toInt128(amount) AS big, sum(amount) AS total FROM sales GROUP BY day, item, discount, customer, big);
 SELECT place, item, toUInt256(item) AS wide, count() FROM sales GROUP BY place, item, wide ORDER BY place, item LIMIT 3;
+SELECT c.name, sum(intDiv(10000, s.item + toInt64(assumeNotNull(s.customer)) - 2700 - s.item)) FROM sales AS s JOIN customers AS c ON s.customer = c.customer GROUP BY c.name ORDER BY c.name LIMIT 3;
+SELECT c.name, sum(s.amount) FROM sales AS s JOIN customers AS c ON s.customer = c.customer WHERE c.name LIKE 'customer 1%' GROUP BY c.name ORDER BY c.name LIMIT 3 SETTINGS max_rows_to_group_by = 2000;

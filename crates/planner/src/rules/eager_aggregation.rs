@@ -57,7 +57,7 @@ fn aggregated_below(aggregate: &Aggregate) -> Option<Aggregate> {
     let Plan::Join(join) = &*aggregate.input else { return None };
     let is_plain = !aggregate.with_totals && aggregate.sets.is_none() && !aggregate.keys.is_empty();
     let is_inner = join.kind == JoinKind::Inner && join.strictness == JoinStrictness::All && !join.keys.is_empty();
-    if !is_plain || !is_inner || !is_deterministic(aggregate, join) {
+    if !is_plain || !is_inner || !is_deterministic(aggregate, join) || may_throw(aggregate) {
         return None;
     }
     let steps = aggregate.aggregates.iter().map(Steps::by_results).collect::<Option<Vec<_>>>()?;
@@ -73,6 +73,11 @@ fn is_deterministic(aggregate: &Aggregate, join: &Join) -> bool {
     let arguments = aggregate.aggregates.iter().flat_map(|call| &call.arguments);
     let of_join = join.keys.iter().flat_map(|key| [&key.left, &key.right]);
     aggregate.keys.iter().chain(arguments).chain(of_join).chain(&join.condition).all(Expression::is_deterministic)
+}
+
+/// Whether an argument may be an error. Below the join it would be computed of rows, too, that find no partner.
+fn may_throw(aggregate: &Aggregate) -> bool {
+    aggregate.aggregates.iter().flat_map(|call| &call.arguments).any(Expression::may_throw)
 }
 
 /// The side of a join that is aggregated below it.

@@ -92,7 +92,9 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
         }
     }
     checkpoint(PASS_WORK)?;
-    if settings.query_plan_eager_aggregation && eager_aggregation::may_apply(&plan) {
+    // A limit of groups is of those that the query asks for.
+    let may_group_more = settings.query_plan_eager_aggregation && settings.max_rows_to_group_by == 0;
+    if may_group_more && eager_aggregation::may_apply(&plan) {
         // What is between an aggregation and its join may be nothing.
         merge_projects::apply(&mut plan)?;
         simplify::apply(&mut plan, &context.functions)?;
