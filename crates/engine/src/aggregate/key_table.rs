@@ -1,5 +1,7 @@
 //! Which group a row belongs to: a key table gives each distinct combination of keys a dense number. The kind of table is chosen
-//! by the keys' types: 8 and 16 bits index a table directly; up to 48 bytes are packed into one number; a string is hashed as it stands; a dictionary's values are looked up once each; anything else is hashed as its encoded bytes.
+//! by the keys' types and what is known of their values: 8 and 16 bits index a table directly; up to 48 bytes are packed into one number; a
+//! string is hashed as it stands; a dictionary's values are looked up once each; strings with few values beside other keys are numbers in a
+//! dictionary of all workers; anything else is hashed as its encoded bytes.
 
 use std::any::Any;
 use std::ops::Range;

@@ -234,8 +234,8 @@ fn sqlite_arguments(arguments: &[Value]) -> Result<(String, String)> {
     Ok((text("sqlite", path)?, text("sqlite", table)?))
 }
 
-/// What takes the rows of an INSERT into a table that shows those of `sqlite(…)`, `s3(…)` or another server's table, in the name and with the columns of that one;
-/// `None` for other tables.
+/// What takes the rows of an INSERT into a table that shows those of `sqlite(…)`, `s3(…)`, `postgresql(…)` or `mysql(…)`, in the name and with
+/// the columns of that one; `None` for other tables.
 ///
 /// # Errors
 /// `ACCESS_DENIED`; those of [`SqliteTable::with_columns`] and of what writes objects of S3.
