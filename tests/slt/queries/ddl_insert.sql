@@ -99,7 +99,7 @@ CREATE TABLE filled_within_limits ENGINE = Memory AS SELECT number FROM numbers(
 CREATE TABLE packed (a Float64 CODEC(FPC(10), LZ4), b Decimal(18, 4) CODEC(Delta, ZSTD(2)), c Tuple(UInt16, Array(UInt64)) CODEC(Delta, LZ4), d Int64 CODEC(GCD, Delta, DoubleDelta, LZ4), e Float32 CODEC(Delta, LZ4), f String CODEC(Delta(2), ZSTD), g DateTime CODEC(T64, LZ4)) ENGINE = MergeTree ORDER BY tuple();
 SHOW CREATE TABLE packed;
 INSERT INTO packed SELECT number / 7, number / 100, (number, [number, number * 2]), number * 12, number / 3, toString(number), number FROM numbers(1000);
-SELECT sum(a), sum(b), sum(c.1), sum(arraySum(c.2)), sum(d), sum(e), max(f), max(toUnixTimestamp(g)) FROM packed;
+SELECT round(sum(a), 6), sum(b), sum(c.1), sum(arraySum(c.2)), sum(d), round(sum(e), 4), max(f), max(toUnixTimestamp(g)) FROM packed;
 CREATE TABLE packed_wrongly (a UInt64 CODEC(FPC)) ENGINE = MergeTree ORDER BY tuple();
 CREATE TABLE packed_wrongly (a Float64 CODEC(GCD, LZ4)) ENGINE = MergeTree ORDER BY tuple();
 CREATE TABLE packed_wrongly (a UInt64 CODEC(GCD)) ENGINE = MergeTree ORDER BY tuple();
