@@ -1,8 +1,9 @@
 //! Hashes of a column's values that stay the same for as long as the data do: files and the catalog hold what is made of them.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
-use arrow_buffer::ToByteSlice;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrowNativeTypeOp, ArrowPrimitiveType, PrimitiveArray};
+use arrow_buffer::{ArrowNativeType, ToByteSlice};
 use squall_types::binary::put_row;
 use squall_types::{Column, DataType, Result, match_primitive};
 use twox_hash::XxHash3_64;
@@ -14,51 +15,147 @@ use crate::merge_tree::order::sorting::plain_array;
 /// # Errors
 /// Where the column cannot be had as an array.
 pub(super) fn hashes_of(column: &Column, visit: &mut impl FnMut(u64)) -> Result<()> {
-    let array = plain_array(column)?;
-    hash_array(column.data_type().inner(), &array, visit)
+    hash_array(column, false, visit).map(drop)
 }
 
-fn hash_array(data_type: &DataType, array: &ArrayRef, visit: &mut impl FnMut(u64)) -> Result<()> {
+/// As [`hashes_of`], but where rows have the same value it may be hashed once for all of them. In most columns they do, and hashing each costs more than
+/// to see that. Returns how many values are not NULL.
+///
+/// # Errors
+/// Where the column cannot be had as an array.
+pub(super) fn distinct_hashes_of(column: &Column, visit: &mut impl FnMut(u64)) -> Result<usize> {
+    hash_array(column, true, visit)
+}
+
+fn hash_array(column: &Column, is_once: bool, visit: &mut impl FnMut(u64)) -> Result<usize> {
+    let (data_type, array) = (column.data_type().inner(), plain_array(column)?);
     if let DataType::Array(item) = data_type {
         let list = array.as_list::<i32>();
         let (first, end) = match list.value_offsets() {
             [first, .., end] => (*first as usize, *end as usize),
-            _ => return Ok(()),
+            _ => return Ok(0),
         };
         let items = list.values().slice(first, end - first);
-        return hashes_of(&Column::new((**item).clone(), items), visit);
+        return hash_array(&Column::new((**item).clone(), items), is_once, visit);
     }
-    let is_valid = |row: usize| array.is_valid(row);
     match array.data_type() {
         arrow_schema::DataType::Binary => {
-            let values = array.as_binary::<i32>();
-            (0..values.len())
-                .filter(|row| is_valid(*row))
-                .for_each(|row| visit(XxHash3_64::oneshot(values.value(row))));
+            let strings = array.as_binary::<i32>().iter().flatten();
+            each(strings, is_once, |string| visit(XxHash3_64::oneshot(string)));
         }
         // Both zeros are equal.
         arrow_schema::DataType::Float32 => {
-            let values = array.as_primitive::<arrow_array::types::Float32Type>().values();
-            let hash = |value: &f32| XxHash3_64::oneshot(&(*value + 0.0).to_le_bytes());
-            values.iter().enumerate().filter(|(row, _)| is_valid(*row)).for_each(|(_, value)| visit(hash(value)));
+            let numbers = array.as_primitive::<Float32Type>().iter().flatten();
+            each(numbers, is_once, |number| visit(XxHash3_64::oneshot(&(number + 0.0).to_le_bytes())));
         }
         arrow_schema::DataType::Float64 => {
-            let values = array.as_primitive::<arrow_array::types::Float64Type>().values();
-            let hash = |value: &f64| XxHash3_64::oneshot(&(*value + 0.0).to_le_bytes());
-            values.iter().enumerate().filter(|(row, _)| is_valid(*row)).for_each(|(_, value)| visit(hash(value)));
+            let numbers = array.as_primitive::<Float64Type>().iter().flatten();
+            each(numbers, is_once, |number| visit(XxHash3_64::oneshot(&(number + 0.0).to_le_bytes())));
         }
         other => match_primitive!(other, T => {
-            let values = array.as_primitive::<T>().values();
-            let hash = |value: &<T as arrow_array::ArrowPrimitiveType>::Native| XxHash3_64::oneshot(value.to_byte_slice());
-            values.iter().enumerate().filter(|(row, _)| is_valid(*row)).for_each(|(_, value)| visit(hash(value)));
+            let numbers = array.as_primitive::<T>();
+            let mut hash = |number| visit(XxHash3_64::oneshot(ToByteSlice::to_byte_slice(&number)));
+            if !(is_once && hash_near(numbers, &mut hash)) {
+                each(numbers.iter().flatten(), is_once, hash);
+            }
         }, _ => {
             let mut bytes = Vec::new();
-            for row in (0..array.len()).filter(|row| is_valid(*row)) {
+            for row in (0..array.len()).filter(|row| array.is_valid(*row)) {
                 bytes.clear();
-                put_row(data_type, array, row, &mut bytes)?;
+                put_row(data_type, &array, row, &mut bytes)?;
                 visit(XxHash3_64::oneshot(&bytes));
             }
         }),
     }
-    Ok(())
+    Ok(array.len() - array.null_count())
+}
+
+/// Hashes values; if `is_once`, one of several equal ones that come one after the other.
+fn each<V: Copy + PartialEq>(values: impl Iterator<Item = V>, is_once: bool, mut hash: impl FnMut(V)) {
+    let mut last = None;
+    for value in values {
+        if !is_once || last != Some(value) {
+            hash(value);
+            last = Some(value);
+        }
+    }
+}
+
+/// Hashes each different one of numbers without NULL that are no farther apart than they are many; whether they are.
+fn hash_near<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>, hash: &mut impl FnMut(T::Native)) -> bool {
+    let values = numbers.values();
+    let Some(first) = values.first().filter(|_| numbers.null_count() == 0) else { return false };
+    let (low, high) = values.iter().fold((*first, *first), |(low, high), value| {
+        (if value.is_lt(low) { *value } else { low }, if value.is_gt(high) { *value } else { high })
+    });
+    let (Some(low), Some(high)) = (low.to_i64(), high.to_i64()) else { return false };
+    let spread = high.wrapping_sub(low) as u64;
+    if spread >= values.len() as u64 {
+        return false;
+    }
+    // A row that has the number, from 1 on.
+    let mut rows = vec![0_u32; spread as usize + 1];
+    for (value, row) in values.iter().zip(1..) {
+        let place = value.to_i64().and_then(|value| rows.get_mut(value.wrapping_sub(low) as usize));
+        if let Some(place) = place {
+            *place = row;
+        }
+    }
+    let found = rows.iter().filter_map(|row| values.get((*row as usize).checked_sub(1)?));
+    found.copied().for_each(hash);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use squall_types::{ColumnBuilder, Value};
+
+    use super::*;
+
+    /// The hashes of a column's values, those that are hashed once, and how many of these there were.
+    fn both(name: &str, values: &[Value]) -> (Vec<u64>, Vec<u64>, usize) {
+        let mut builder = ColumnBuilder::new(DataType::parse(name).unwrap());
+        values.iter().for_each(|value| builder.append(value).unwrap());
+        let column = builder.finish().unwrap();
+        let (mut all, mut once) = (Vec::new(), Vec::new());
+        hashes_of(&column, &mut |hash| all.push(hash)).unwrap();
+        let valid = distinct_hashes_of(&column, &mut |hash| once.push(hash)).unwrap();
+        (all, once, valid)
+    }
+
+    #[test]
+    fn values_that_are_hashed_once_are_all_the_values() {
+        let null_or = |row: usize, value: Value| if row.is_multiple_of(5) { Value::Null } else { value };
+        type Make = fn(usize) -> Value;
+        let columns: [(&str, Make); 8] = [
+            ("UInt8", |row| Value::UInt64(row as u64 % 7)),
+            ("Int64", |row| Value::Int64(row as i64 % 9 - 4)),
+            ("Int64", |row| Value::Int64(if row.is_multiple_of(2) { i64::MIN } else { i64::MAX })),
+            ("UInt64", |row| Value::UInt64(u64::MAX - row as u64 % 3)),
+            ("DateTime", |row| Value::UInt64(row as u64 * 1000)),
+            ("Float64", |row| Value::Float64([0.0, -0.0, 1.5][row % 3])),
+            ("String", |row| Value::from(format!("{}", row / 10).as_str())),
+            ("UUID", |row| Value::Uuid([row as u8 % 5; 16])),
+        ];
+        for (name, value) in columns {
+            let values: Vec<Value> = (0..1000).map(value).collect();
+            let (all, once, valid) = both(name, &values);
+            assert_eq!((all.len(), valid), (1000, 1000), "{name}");
+            assert_eq!(all.iter().collect::<BTreeSet<_>>(), once.iter().collect::<BTreeSet<_>>(), "{name}");
+            let values: Vec<Value> = values.into_iter().enumerate().map(|(row, value)| null_or(row, value)).collect();
+            let (all, once, valid) = both(&format!("Nullable({name})"), &values);
+            assert_eq!((all.len(), valid), (800, 800), "{name}");
+            assert_eq!(all.iter().collect::<BTreeSet<_>>(), once.iter().collect::<BTreeSet<_>>(), "{name}");
+        }
+    }
+
+    #[test]
+    fn near_numbers_and_runs_of_strings_are_hashed_once() {
+        let numbers: Vec<Value> = (0..1000).map(|row| Value::UInt64(row % 7)).collect();
+        assert_eq!(both("UInt32", &numbers).1.len(), 7);
+        let runs: Vec<Value> = (0..1000).map(|row| Value::from(format!("{}", row / 100).as_str())).collect();
+        assert_eq!(both("String", &runs).1.len(), 10);
+    }
 }

@@ -12,7 +12,7 @@ use super::super::order::sorting::plain_array;
 use super::bloom::{Filter, hash_of_word};
 use super::value_bounds::{bounds_of, put_bounds};
 use crate::key_condition::ValueRange;
-use crate::merge_tree::value_hashes::hashes_of;
+use crate::merge_tree::value_hashes::distinct_hashes_of;
 
 /// Hashing a value takes about so many nanoseconds.
 const VALUE_WORK: usize = 20;
@@ -113,13 +113,7 @@ impl Entry {
                     // Arrays may have more items than there are rows.
                     let mut hashes = Vec::new();
                     grow(&mut hashes, rows)?;
-                    let mut last = None;
-                    hashes_of(column, &mut |hash| {
-                        if last != Some(hash) {
-                            hashes.push(hash);
-                            last = Some(hash);
-                        }
-                    })?;
+                    distinct_hashes_of(column, &mut |hash| hashes.push(hash))?;
                     hashes.sort_unstable();
                     hashes.dedup();
                     grow(known, hashes.len())?;

@@ -6,7 +6,7 @@ use squall_types::{Block, Column, DataType, Result, Schema};
 use twox_hash::XxHash3_64;
 
 use super::column_sketch::{COMMON_SHARE, ColumnSketch};
-use crate::merge_tree::value_hashes::hashes_of;
+use crate::merge_tree::value_hashes::{distinct_hashes_of, hashes_of};
 
 /// Rows of a row group that tell which values are common.
 const SAMPLE_ROWS: usize = 1024;
@@ -82,10 +82,7 @@ async fn sketch_of(column: &Column, pieces: &mut Pieces) -> Result<ColumnSketch>
     let mut valid = 0;
     for from in (0..rows).step_by(STEP_ROWS) {
         let step = column.slice(from, STEP_ROWS.min(rows - from));
-        hashes_of(&step, &mut |hash| {
-            valid += 1;
-            sketch.distinct.add(hash);
-        })?;
+        valid += distinct_hashes_of(&step, &mut |hash| sketch.distinct.add(hash))?;
         pieces.pause().await;
     }
     sketch.nulls = (rows - valid) as u64;
