@@ -2,12 +2,13 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrowNativeTypeOp, ArrowPrimitiveType, PrimitiveArray};
+use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, ToByteSlice};
 use squall_types::binary::put_row;
 use squall_types::{Column, DataType, Result, match_primitive};
 use twox_hash::XxHash3_64;
 
+use crate::merge_tree::chunks::value_chunk::extremes;
 use crate::merge_tree::order::sorting::plain_array;
 
 /// Calls `visit` with the hash of each value of a column that is not NULL, or of each item of its arrays. Equal values have equal hashes.
@@ -18,8 +19,8 @@ pub(super) fn hashes_of(column: &Column, visit: &mut impl FnMut(u64)) -> Result<
     hash_array(column, false, visit).map(drop)
 }
 
-/// As [`hashes_of`], but where rows have the same value it may be hashed once for all of them. In most columns they do, and hashing each costs more than
-/// to see that. Returns how many values are not NULL.
+/// As [`hashes_of`], but equal values may be given once: most columns repeat theirs, and to see that costs less than to hash each of them.
+/// Returns how many values, or items of arrays, are not NULL.
 ///
 /// # Errors
 /// Where the column cannot be had as an array.
@@ -81,14 +82,12 @@ fn each<V: Copy + PartialEq>(values: impl Iterator<Item = V>, is_once: bool, mut
     }
 }
 
-/// Hashes each different one of numbers without NULL that are no farther apart than they are many; whether they are.
+/// Hashes each different number once, if none is NULL and the largest is less above the smallest than there are rows; whether it did.
 fn hash_near<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>, hash: &mut impl FnMut(T::Native)) -> bool {
     let values = numbers.values();
-    let Some(first) = values.first().filter(|_| numbers.null_count() == 0) else { return false };
-    let (low, high) = values.iter().fold((*first, *first), |(low, high), value| {
-        (if value.is_lt(low) { *value } else { low }, if value.is_gt(high) { *value } else { high })
-    });
-    let (Some(low), Some(high)) = (low.to_i64(), high.to_i64()) else { return false };
+    let bounds = extremes(values.iter().copied()).filter(|_| numbers.null_count() == 0);
+    let bounds = bounds.and_then(|(low, high)| low.to_i64().zip(high.to_i64()));
+    let Some((low, high)) = bounds else { return false };
     let spread = high.wrapping_sub(low) as u64;
     if spread >= values.len() as u64 {
         return false;

@@ -329,7 +329,7 @@ impl PartialOrd for ByValue<'_> {
 }
 
 /// The smallest and the largest of values that all compare.
-fn extremes<V: Copy + PartialOrd>(mut values: impl Iterator<Item = V>) -> Option<(V, V)> {
+pub(in crate::merge_tree) fn extremes<V: Copy + PartialOrd>(mut values: impl Iterator<Item = V>) -> Option<(V, V)> {
     let first = values.next()?;
     Some(values.fold((first, first), |(low, high), value| {
         (if value < low { value } else { low }, if value > high { value } else { high })
