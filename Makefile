@@ -62,9 +62,8 @@ costs: build ## Measure what the log tables and logging at trace cost; five minu
 	scripts/log_cost.py --squall $(SQUALL)
 	scripts/trace_cost.py --squall $(SQUALL)
 
-models: ## Model-check concurrent code: the lock-free parts of the scheduler with loom, the protocols of the engine with shuttle.
+models: ## Model-check the lock-free parts of the scheduler with loom. What shuttle checks is within test-rust.
 	RUSTFLAGS="--cfg loom" cargo test --release --package squall-scheduler --lib --target-dir $(CARGO_TARGET_DIR)/loom model
-	cargo test --package squall-engine --features model --lib model
 
 dist: ## Pack the program for every Linux since glibc 2.28: .tar.gz, .deb, .rpm and an OCI image, in dist; its tools come from PyPI and crates.io.
 	scripts/dist.sh

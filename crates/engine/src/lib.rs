@@ -11,7 +11,7 @@ mod fill;
 mod insert;
 mod join;
 mod late_columns;
-#[cfg(all(test, feature = "model"))]
+#[cfg(test)]
 mod model;
 mod operator;
 mod output;

@@ -1,6 +1,6 @@
-//! The engine's protocols under a model checker (`cargo test -p squall-engine --features model model`): the end of a query whose workers
-//! fail, and a result on its way to a client that waits. shuttle runs them under many thousands of interleavings, chosen at random and
-//! by PCT (Burckhardt et al. 2010); a wake-up that is lost shows as a deadlock.
+//! The engine's protocols under a model checker: the end of a query whose workers fail, and a result on its way to a client that waits.
+//! shuttle runs them under many thousands of interleavings, chosen at random and by PCT (Burckhardt et al. 2010); a wake-up that is
+//! lost shows as a deadlock.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure is the test's failure")]
 
@@ -21,8 +21,8 @@ use crate::pipeline::{Pipeline, Sink, Stage};
 use crate::query_context::QueryContext;
 use crate::sink::Nothing;
 use crate::stream::Ending;
-use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, within_model};
 use crate::works::Works;
 
 /// Long enough that a worker looks for another task only where it finds no morsel.
@@ -37,8 +37,10 @@ const SCHEDULES: usize = 20_000;
 fn check(model: impl Fn() + Send + Sync + Clone + 'static) {
     let mut config = shuttle::Config::new();
     config.stack_size = STACK_BYTES;
-    shuttle::Runner::new(RandomScheduler::new(SCHEDULES), config.clone()).run(model.clone());
-    shuttle::Runner::new(PctScheduler::new(3, SCHEDULES), config).run(model);
+    within_model(|| {
+        shuttle::Runner::new(RandomScheduler::new(SCHEDULES), config.clone()).run(model.clone());
+        shuttle::Runner::new(PctScheduler::new(3, SCHEDULES), config).run(model);
+    });
 }
 
 fn context() -> Arc<QueryContext> {
