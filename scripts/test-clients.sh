@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs tests/clients: real clients against the release binary. Installs the PyPI clients in .venv, and says so first. Debian's programs
 # are the system's, so they are only installed where SQUALL_INSTALL=1 says that they may be; otherwise it says what is skipped.
-# Arguments go to pytest:
+# Without arguments it runs all of them, two files at a time. Arguments go to pytest:
 #   scripts/test-clients.sh tests/clients/test_http.py -k keep_alive
 set -eu
 cd "$(dirname "$0")/.."
@@ -24,5 +24,12 @@ fi
 [ -z "$missing" ] || echo "SKIPPED: the tests of$missing (Debian's $packages; SQUALL_INSTALL=1 as root installs them)"
 
 scripts/venv.sh
-[ $# -gt 0 ] || set -- tests/clients
-exec .venv/bin/python -m pytest --quiet -p no:cacheprovider "$@"
+[ $# -eq 0 ] || exec .venv/bin/python -m pytest --quiet -p no:cacheprovider "$@"
+
+# Most tests wait more than they compute, so two files run at a time. Some measure time or memory: what failed beside others decides alone.
+cache="cache_dir=${CARGO_TARGET_DIR:-$PWD/target}/pytest"
+status=0
+.venv/bin/python -m pytest --quiet -o "$cache" --numprocesses 2 --dist loadfile tests/clients || status=$?
+[ $status -eq 1 ] || exit $status
+echo "Runs what failed again, one test at a time"
+exec .venv/bin/python -m pytest --quiet -o "$cache" --last-failed --last-failed-no-failures none tests/clients

@@ -12,6 +12,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
@@ -116,6 +118,17 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt")
 }
 
+/// Runs every record of a file, so that one report names all that fail.
+fn failures_of(file: &Path) -> Vec<String> {
+    let server = Server::start();
+    let records = sqllogictest::parse_file::<DefaultColumnType>(file).unwrap();
+    let failed = records.into_iter().filter_map(|record| {
+        let mut runner = Runner::new(|| async { Ok::<_, Refused>(Client(&server)) });
+        runner.run(record).err().map(|error| error.to_string())
+    });
+    failed.collect()
+}
+
 #[test]
 fn sql_gives_what_clickhouse_gives() {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder())
@@ -125,16 +138,19 @@ fn sql_gives_what_clickhouse_gives() {
         .collect();
     files.sort();
     assert!(!files.is_empty());
-    let mut failures = Vec::new();
-    for file in &files {
-        let server = Server::start();
-        // Every record is run, so that one report names all that fail.
-        for record in sqllogictest::parse_file::<DefaultColumnType>(file).unwrap() {
-            let mut runner = Runner::new(|| async { Ok::<_, Refused>(Client(&server)) });
-            if let Err(error) = runner.run(record) {
-                failures.push(error.to_string());
-            }
+    // Most statements keep one thread busy: several files are run at a time, each by a server of its own.
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    let run_files = || {
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let failed = failures_of(file);
+            failures.lock().unwrap().extend(failed);
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+        (0..threads).for_each(|_| drop(scope.spawn(run_files)));
+    });
+    let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "{} records fail:\n\n{}", failures.len(), failures.join("\n\n"));
 }
