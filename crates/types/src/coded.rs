@@ -174,11 +174,28 @@ impl Coded {
         Ok(rows)
     }
 
+    /// The rows, written out where more of them than this share are NULL or the empty string: these are better held sparse.
+    ///
+    /// # Errors
+    /// As those of [`to_array`](Self::to_array).
+    pub fn unless_mostly_empty(&self, ratio_of_defaults: f64) -> Result<Rows> {
+        let nulls = self.nulls().map_or(0, NullBuffer::null_count);
+        let empty =
+            self.empty_code().map_or(0, |empty| self.codes().iter().filter(|code| *code == Some(empty)).count());
+        let is_sparse = (nulls + empty) as f64 > ratio_of_defaults * self.rows() as f64;
+        if is_sparse { self.to_array().map(Rows::Whole) } else { Ok(Rows::Coded(self.clone())) }
+    }
+
+    /// The code of the empty string, where it is among the values.
+    fn empty_code(&self) -> Option<u32> {
+        let mut ends = self.strings().value_offsets().windows(2);
+        ends.position(|ends| ends[0] == ends[1]).map(|code| code as u32)
+    }
+
     /// The values with the empty string among them, and its code.
     fn values_with_empty(&self) -> Result<(u32, ArrayRef)> {
-        let ends = self.strings().value_offsets().windows(2);
-        if let Some(code) = ends.map(|ends| ends[0] == ends[1]).position(|is_empty| is_empty) {
-            return Ok((code as u32, self.values().clone()));
+        if let Some(code) = self.empty_code() {
+            return Ok((code, self.values().clone()));
         }
         let empty = BinaryArray::from_iter_values([b""]);
         Ok((self.values().len() as u32, kernels::concat(&[self.values(), &empty])?))

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, BinaryArray, DictionaryArray, UInt32Array};
-use arrow_buffer::NullBufferBuilder;
+use arrow_buffer::{NullBuffer, NullBufferBuilder};
 
 use crate::coded::{Coded, VALUES_MAX};
 use crate::error::{Error, Result};
@@ -23,14 +24,24 @@ const VALUE_BYTES_MAX: usize = 256;
 /// Rows between two looks at whether the values are still few.
 const ROWS_AT_ONCE: usize = 1024;
 
+/// Rows that have codes of their own, on their way to a [`Coder`]: which codes are known there.
+pub(crate) struct CodesElsewhere<'a> {
+    rows: &'a Coded,
+    known: Vec<Option<u32>>,
+}
+
+impl<'a> CodesElsewhere<'a> {
+    pub(crate) fn of(rows: &'a Coded) -> Self {
+        Self { rows, known: vec![None; rows.values().len()] }
+    }
+}
+
 /// Makes rows of strings [`Coded`], batch after batch, as long as their values are few.
 #[derive(Debug)]
 pub struct Coder {
     values: StringDictionary,
     codes: Vec<u32>,
     nulls: NullBufferBuilder,
-    /// How many rows are the empty string.
-    empty_rows: usize,
     /// There will be so many rows in all.
     rows: usize,
 }
@@ -46,13 +57,7 @@ impl Coder {
         }
         let mut codes = Vec::new();
         grow(&mut codes, rows)?;
-        Ok(Some(Self {
-            values: StringDictionary::default(),
-            codes,
-            nulls: NullBufferBuilder::new(rows),
-            empty_rows: 0,
-            rows,
-        }))
+        Ok(Some(Self { values: StringDictionary::default(), codes, nulls: NullBufferBuilder::new(rows), rows }))
     }
 
     /// Whether there are more values than all rows should have, or longer ones.
@@ -65,12 +70,11 @@ impl Coder {
     /// # Errors
     /// `MEMORY_LIMIT_EXCEEDED`.
     pub fn append(&mut self, strings: &BinaryArray) -> Result<bool> {
-        self.append_nulls(strings);
+        self.append_nulls(strings.nulls(), strings.len());
         for from in (0..strings.len()).step_by(ROWS_AT_ONCE) {
             for row in from..strings.len().min(from + ROWS_AT_ONCE) {
                 let string = if strings.is_null(row) { &[] } else { strings.value(row) };
                 self.codes.push(self.values.code(string)?);
-                self.empty_rows += usize::from(string.is_empty());
             }
             if self.has_many() {
                 return Ok(false);
@@ -79,9 +83,31 @@ impl Coder {
         Ok(true)
     }
 
-    fn append_nulls(&mut self, strings: &BinaryArray) {
-        match strings.nulls() {
-            None => self.nulls.append_n_non_nulls(strings.len()),
+    /// Adds some of the rows that are codes already: a string is looked up where its code is met for the first time. As [`append`](Self::append).
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub(crate) fn append_codes(&mut self, elsewhere: &mut CodesElsewhere, first: usize, rows: usize) -> Result<bool> {
+        let some = elsewhere.rows.codes().slice(first, rows);
+        self.append_nulls(some.nulls(), rows);
+        let strings = elsewhere.rows.values().as_binary::<i32>();
+        for code in &some {
+            let own = match code {
+                None => self.values.code(&[])?,
+                Some(code) => match elsewhere.known.get_mut(code as usize) {
+                    Some(Some(own)) => *own,
+                    Some(unknown) => *unknown.insert(self.values.code(strings.value(code as usize))?),
+                    None => return Err(Error::logical("a code without a value")),
+                },
+            };
+            self.codes.push(own);
+        }
+        Ok(!self.has_many())
+    }
+
+    fn append_nulls(&mut self, nulls: Option<&NullBuffer>, rows: usize) {
+        match nulls {
+            None => self.nulls.append_n_non_nulls(rows),
             Some(nulls) => self.nulls.append_buffer(nulls),
         }
     }
@@ -96,14 +122,12 @@ impl Coder {
         self.codes.len()
     }
 
-    /// The rows that were added, written out where more of them than this share are the empty string: these are better held sparse.
+    /// The rows that were added, as [`Coded::unless_mostly_empty`] holds them.
     ///
     /// # Errors
     /// `LOGICAL_ERROR`, `MEMORY_LIMIT_EXCEEDED`.
     pub fn into_rows(self, ratio_of_defaults: f64) -> Result<Rows> {
-        let is_sparse = self.empty_rows as f64 > ratio_of_defaults * self.codes.len() as f64;
-        let coded = self.finish()?;
-        if is_sparse { coded.to_array().map(Rows::Whole) } else { Ok(Rows::Coded(coded)) }
+        self.finish()?.unless_mostly_empty(ratio_of_defaults)
     }
 
     /// The rows that were added.

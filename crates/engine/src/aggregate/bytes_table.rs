@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow_array::{Array, BinaryArray, UInt32Array};
 use arrow_buffer::OffsetBuffer;
 use squall_functions::GroupIds;
+use squall_types::gather::interleave;
 use squall_types::memory::reserve;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, grow};
 
@@ -280,7 +281,7 @@ impl BytesTable {
                 return Ok(Column::empty(data_type.clone()));
             }
             let arrays: Vec<&dyn Array> = self.columns.iter().map(|chunk| &**chunk[at].array()).collect();
-            Ok(Column::new(data_type.clone(), arrow_select::interleave::interleave(&arrays, &positions)?))
+            Ok(Column::new(data_type.clone(), interleave(&arrays, &positions)?))
         };
         types.iter().enumerate().map(column).collect()
     }

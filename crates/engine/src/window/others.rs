@@ -6,6 +6,7 @@ use arrow_array::{Array, UInt32Array};
 use squall_functions::{OtherRows, WindowRows};
 use squall_runtime::Pieces;
 use squall_types::cast::{CastOptions, cast};
+use squall_types::gather::interleave;
 use squall_types::memory::reserve;
 use squall_types::{Column, Error, Result};
 
@@ -50,7 +51,7 @@ pub(super) async fn results(
     let arrays = all.map(Column::to_array).collect::<Result<Vec<_>>>()?;
     let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
     pieces.pause().await;
-    Ok(Column::new(data_type, arrow_select::interleave::interleave(&arrays, &places)?))
+    Ok(Column::new(data_type, interleave(&arrays, &places)?))
 }
 
 /// The values at these positions by block, and where each is among them; anywhere for rows without one.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use squall_formats::{FormatOptions, Statistics, formats, output_format};
-use squall_types::{Block, Settings};
+use squall_types::{Block, ColumnBuilder, Settings, Value};
 
-use crate::common::{BOTH_WAYS, TABLES, folder, golden, read, table, write};
+use crate::common::{BOTH_WAYS, TABLES, folder, golden, read, schema_of, table, write};
 
 #[test]
 fn what_is_written_equals_clickhouse() {
@@ -114,4 +114,36 @@ fn parquet_comes_back() {
         let found = write("TSVWithNamesAndTypes", &schema, &read("Parquet", &schema, &file, 1000).unwrap()).unwrap();
         assert_eq!(String::from_utf8_lossy(&found), String::from_utf8_lossy(&expected), "{name}");
     }
+}
+
+/// Strings of few values, of many and of none, with NULL among them, in several row groups: some lie as keys of dictionaries, some do not.
+#[test]
+fn strings_of_dictionaries_come_back() {
+    let schema = schema_of(
+        "Tuple(few String, nullable Nullable(String), many String, nulls Nullable(String), list Array(String),
+         kept LowCardinality(String))",
+    );
+    let rows: u64 = 20_000;
+    let columns = schema.fields.iter().map(|(name, data_type)| {
+        let mut builder = ColumnBuilder::new(data_type.clone());
+        for row in 0..rows {
+            let few = Value::from(format!("value {}", row % 13).as_str());
+            let value = match &**name {
+                "nullable" if row % 3 == 0 => Value::Null,
+                "nulls" => Value::Null,
+                // All different in the second half alone: the writer gives up its dictionary there.
+                "many" if row > rows / 2 => Value::from(("x".repeat(150) + &row.to_string()).as_str()),
+                "list" => Value::Array(vec![few; (row % 3) as usize].into()),
+                _ => few,
+            };
+            builder.append(&value).unwrap();
+        }
+        builder.finish().unwrap()
+    });
+    let block = Block::new(schema.clone(), columns.collect(), rows as usize);
+    let expected = write("TSVWithNamesAndTypes", &schema, std::slice::from_ref(&block)).unwrap();
+    let file = write("Parquet", &schema, &[block]).unwrap();
+    let blocks = read("Parquet", &schema, &file, usize::MAX).unwrap();
+    let found = write("TSVWithNamesAndTypes", &schema, &blocks).unwrap();
+    assert!(found == expected);
 }

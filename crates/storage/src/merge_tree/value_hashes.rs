@@ -5,7 +5,7 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, ToByteSlice};
 use squall_types::binary::put_row;
-use squall_types::{Column, DataType, Result, match_primitive};
+use squall_types::{Coded, Column, DataType, Result, match_primitive};
 use twox_hash::XxHash3_64;
 
 use crate::merge_tree::chunks::value_chunk::extremes;
@@ -29,6 +29,10 @@ pub(super) fn distinct_hashes_of(column: &Column, visit: &mut impl FnMut(u64)) -
 }
 
 fn hash_array(column: &Column, is_once: bool, visit: &mut impl FnMut(u64)) -> Result<usize> {
+    if let Some(coded) = column.coded() {
+        hash_coded(coded, is_once, visit);
+        return Ok(coded.codes().len() - coded.codes().null_count());
+    }
     let (data_type, array) = (column.data_type().inner(), plain_array(column)?);
     if let DataType::Array(item) = data_type {
         let list = array.as_list::<i32>();
@@ -71,6 +75,20 @@ fn hash_array(column: &Column, is_once: bool, visit: &mut impl FnMut(u64)) -> Re
     Ok(array.len() - array.null_count())
 }
 
+/// Hashes each string once, wherever its code is met; if `is_once`, that is all that is told of it.
+fn hash_coded(coded: &Coded, is_once: bool, visit: &mut impl FnMut(u64)) {
+    let strings = coded.values().as_binary::<i32>();
+    let mut hashes: Vec<Option<u64>> = vec![None; strings.len()];
+    for code in coded.codes().iter().flatten() {
+        let Some(known) = hashes.get_mut(code as usize) else { continue };
+        match known {
+            Some(hash) if !is_once => visit(*hash),
+            Some(_) => {}
+            none => visit(*none.insert(XxHash3_64::oneshot(strings.value(code as usize)))),
+        }
+    }
+}
+
 /// Hashes values; if `is_once`, one of several equal ones that come one after the other.
 fn each<V: Copy + PartialEq>(values: impl Iterator<Item = V>, is_once: bool, mut hash: impl FnMut(V)) {
     let mut last = None;
@@ -108,8 +126,10 @@ fn hash_near<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>, hash: &mut impl
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::Arc;
 
-    use squall_types::{ColumnBuilder, Value};
+    use arrow_array::BinaryArray;
+    use squall_types::{Coder, ColumnBuilder, Rows, Value};
 
     use super::*;
 
@@ -148,6 +168,28 @@ mod tests {
             assert_eq!((all.len(), valid), (800, 800), "{name}");
             assert_eq!(all.iter().collect::<BTreeSet<_>>(), once.iter().collect::<BTreeSet<_>>(), "{name}");
         }
+    }
+
+    #[test]
+    fn strings_by_codes_have_the_hashes_of_strings() {
+        let strings = (0..1000).map(|row| (row % 5 > 0).then(|| format!("{}", row % 7)));
+        let strings: BinaryArray = strings.map(|string| string.map(String::into_bytes)).collect();
+        let mut coder = Coder::new(strings.len()).unwrap().unwrap();
+        assert!(coder.append(&strings).unwrap());
+        let data_type = DataType::String.to_nullable();
+        let coded = Column::of_rows(data_type.clone(), Rows::Coded(coder.finish().unwrap()));
+        let whole = Column::new(data_type, Arc::new(strings));
+        let hashes = |column: &Column| {
+            let (mut all, mut once) = (Vec::new(), BTreeSet::new());
+            hashes_of(column, &mut |hash| all.push(hash)).unwrap();
+            let valid = distinct_hashes_of(column, &mut |hash| {
+                once.insert(hash);
+            })
+            .unwrap();
+            (all, once, valid)
+        };
+        assert_eq!(hashes(&coded), hashes(&whole));
+        assert_eq!(hashes(&coded).2, 800);
     }
 
     #[test]

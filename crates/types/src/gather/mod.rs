@@ -2,9 +2,11 @@
 //! after the other. All of it in pieces of about a millisecond, however long the columns are. What is done at once is in `kernels`.
 //!
 //! - [`concat`]: columns one after the other.
+//! - [`codes`]: columns of strings one after the other, as codes.
 //! - [`RowOrder`]: rows of columns that come one after the other, in another order.
 //! - [`dictionary`]: columns whose values are places in dictionaries, of which there are many.
 
+mod codes;
 mod concat;
 mod dictionary;
 mod row_order;
@@ -18,6 +20,7 @@ use squall_runtime::Pieces;
 
 use crate::{Block, Column, DataType, Error, Result, Schema, grow, kernels};
 
+pub use codes::codes;
 pub use concat::concat;
 pub use row_order::{RowOrder, common_row};
 
@@ -61,11 +64,18 @@ fn gather_column(at: usize, data_type: &DataType, blocks: &[&Block], positions: 
     }
     let arrays = blocks.iter().map(|block| block.column(at).to_array()).collect::<Result<Vec<_>>>()?;
     let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
-    let gathered = match dictionary::interleave(&arrays, positions)? {
-        Some(gathered) => gathered,
-        None => kernels::interleave(&arrays, positions)?,
-    };
-    Ok(Column::new(data_type.clone(), gathered))
+    Ok(Column::new(data_type.clone(), interleave(&arrays, positions)?))
+}
+
+/// The rows of arrays at these positions. Dictionaries give what these rows have of them.
+///
+/// # Errors
+/// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
+pub fn interleave(arrays: &[&dyn Array], positions: &[Position]) -> Result<ArrayRef> {
+    match dictionary::interleave(arrays, positions)? {
+        Some(gathered) => Ok(gathered),
+        None => kernels::interleave(arrays, positions),
+    }
 }
 
 /// The rows of blocks, whose columns are those of a schema, one after the other.

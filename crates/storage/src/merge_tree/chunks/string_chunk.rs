@@ -1,4 +1,4 @@
-//! Column chunks of strings: keys of a dictionary while that is small, else the strings with their lengths.
+//! Column chunks of strings: keys of a dictionary where there is one, or a small one can be made; else the strings with their lengths.
 
 use std::sync::Arc;
 
@@ -27,17 +27,10 @@ pub(in crate::merge_tree) async fn append_strings(
     strings: &BinaryArray,
     pieces: &mut Pieces,
 ) -> Result<ArrayRef> {
-    let mut extremes = Extremes::of(strings.value(0));
     if let Some((distinct, keys)) = string_dictionary(strings, pieces).await {
-        let mut plain = Vec::new();
-        for string in (0..distinct.len()).map(|key| distinct.value(key)) {
-            put_bytes(string, &mut plain);
-            extremes.add(string);
-        }
-        chunk.set_dictionary(&plain, distinct.len()).map_err(parquet_bug)?;
-        add_keys(chunk, description, &keys, distinct.len(), pieces).await?;
-        return Ok(extremes.into_array());
+        return append_coded(chunk, description, (&distinct, &keys), pieces).await;
     }
+    let mut extremes = Extremes::of(strings.value(0));
     let mut page = Vec::new();
     let mut first = 0;
     while first < strings.len() {
@@ -52,6 +45,28 @@ pub(in crate::merge_tree) async fn append_strings(
         pieces.pause().await;
         first = end;
     }
+    Ok(extremes.into_array())
+}
+
+/// Adds the pages of strings that are there as the different ones, each of which some row has, and each row's place among them; returns the
+/// smallest and the largest.
+///
+/// # Errors
+/// Those of the compressor.
+pub(in crate::merge_tree) async fn append_coded(
+    chunk: &mut ColumnChunk<'_>,
+    description: &ColumnDescPtr,
+    (distinct, keys): (&BinaryArray, &[u32]),
+    pieces: &mut Pieces,
+) -> Result<ArrayRef> {
+    let mut extremes = Extremes::of(distinct.value(0));
+    let mut plain = Vec::new();
+    for string in (0..distinct.len()).map(|key| distinct.value(key)) {
+        put_bytes(string, &mut plain);
+        extremes.add(string);
+    }
+    chunk.set_dictionary(&plain, distinct.len()).map_err(parquet_bug)?;
+    add_keys(chunk, description, keys, distinct.len(), pieces).await?;
     Ok(extremes.into_array())
 }
 

@@ -19,13 +19,13 @@ use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
 use squall_runtime::Pieces;
-use squall_types::Result;
+use squall_types::{Column, Result};
 
 use super::column_chunk::ColumnChunk;
 use super::deltas::put_deltas;
 use super::dictionary_chunk::put_plain;
 use super::key_runs::{bits, put_keys, put_run};
-use super::string_chunk::append_strings;
+use super::string_chunk::{append_coded, append_strings};
 use crate::merge_tree::parts::part_encoder::parquet_bug;
 
 /// Bytes of a page of plain values before compression, which takes about a millisecond.
@@ -56,26 +56,32 @@ pub(in crate::merge_tree) async fn append_values<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     leaf: &Leaf<'_, impl Fn(&ArrayRef) -> Result<ArrayRef>>,
     encoder: ArrowColumnWriter,
-    values: &ArrayRef,
+    values: &Column,
     pieces: &mut Pieces,
 ) -> Result<Option<ArrowColumnWriter>> {
     let description = leaf.description;
     let is_simple = description.max_rep_level() == 0
         && description.max_def_level() <= 1
         && description.physical_type() != PhysicalType::BOOLEAN
-        && values.null_count() == 0
-        && !values.is_empty();
+        && values.nulls().is_none()
+        && values.rows() > 0;
     if !is_simple {
         return Ok(Some(encoder));
     }
     let mut chunk = ColumnChunk::new(description, leaf.compression);
-    let extremes = match values.as_binary_opt::<i32>() {
-        Some(strings) => Some(append_strings(&mut chunk, description, strings, pieces).await?),
-        None => append_numbers(&mut chunk, leaf, values, pieces).await?,
+    let extremes = if let Some(coded) = values.coded() {
+        let dictionary = (coded.values().as_binary::<i32>(), &coded.codes().values()[..]);
+        Some(append_coded(&mut chunk, description, dictionary, pieces).await?)
+    } else {
+        let array = values.to_array()?;
+        match array.as_binary_opt::<i32>() {
+            Some(strings) => Some(append_strings(&mut chunk, description, strings, pieces).await?),
+            None => append_numbers(&mut chunk, leaf, &array, pieces).await?,
+        }
     };
     let Some(extremes) = extremes else { return Ok(Some(encoder)) };
     let statistics = statistics(encoder, leaf.field, &(leaf.to_file)(&extremes)?)?;
-    chunk.append(group, values.len(), statistics).map_err(parquet_bug)?;
+    chunk.append(group, values.rows(), statistics).map_err(parquet_bug)?;
     Ok(None)
 }
 

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow_array::ArrayRef;
 use squall_runtime::Pieces;
 use squall_types::gather::concat_blocks;
-use squall_types::{Block, Result};
+use squall_types::{Block, Result, Rows};
 
 use super::merge_rule::{MergeFor, MergeRule};
 use super::merged_rows::MergedRows;
@@ -50,15 +49,15 @@ pub(in crate::merge_tree) async fn write_merged(
     let is_whole = parts.iter().all(|part| deletions.of(&part.file.name).is_none());
     let keeps_rows = table.rule.is_none() && turn.is_none() && is_whole;
     let projections = ProjectionBuilder::of_merge(table, parts, name, keeps_rows);
-    let Some((encoded, arrays)) =
+    let Some((encoded, row_groups)) =
         merge_rows(table, name, (parts, deletions), turn, projections, progress, &mut pieces).await?
     else {
         return Ok(None);
     };
-    write_encoded(table, name, encoded, arrays, &mut pieces).await.map(Some)
+    write_encoded(table, name, encoded, row_groups, &mut pieces).await.map(Some)
 }
 
-/// Merges parts into one that is in memory; none where no row is left. With it come its columns as they lie in memory, by row groups, where
+/// Merges parts into one that is in memory; none where no row is left. With it come its columns as the cache holds them, by row groups, where
 /// those of the parts did.
 ///
 /// # Errors
@@ -71,7 +70,7 @@ pub(in crate::merge_tree) async fn merge_rows(
     projections: Vec<ProjectionBuilder>,
     progress: &MergeProgress,
     pieces: &mut Pieces,
-) -> Result<Option<(EncodedPart, Vec<Vec<ArrayRef>>)>> {
+) -> Result<Option<(EncodedPart, Vec<Vec<Rows>>)>> {
     let mut rows = MergedRows::new(table, parts, deletions)?;
     let mut stage = turn.as_ref().map(|turn| TtlStage::new(table, turn));
     let mut groups = RowGroups {
@@ -81,7 +80,7 @@ pub(in crate::merge_tree) async fn merge_rows(
         rows: 0,
         bytes: 0,
         // What was read lately stays in memory.
-        arrays: parts.iter().any(|part| part.is_hot()).then(Vec::new),
+        row_groups: parts.iter().any(|part| part.is_hot()).then(Vec::new),
         remembered: 0,
     };
     let mut ruled = table.rule.clone().map(|rule| Ruled { rule, waiting: WholeKeys::new(usize::MAX) });
@@ -162,7 +161,7 @@ struct RowGroups {
     rows: usize,
     bytes: usize,
     /// Columns for the cache, by row groups, as long as these are few.
-    arrays: Option<Vec<Vec<ArrayRef>>>,
+    row_groups: Option<Vec<Vec<Rows>>>,
     remembered: usize,
 }
 
@@ -204,20 +203,20 @@ impl RowGroups {
         let block = own_rows(&block, 0, block.rows())?;
         self.remembered += block.memory_bytes();
         if self.remembered > REMEMBERED_BYTES_MAX {
-            self.arrays = None;
+            self.row_groups = None;
         }
-        let arrays = self.encoder.append(&block, self.arrays.is_some(), pieces).await?;
-        if let Some(all) = &mut self.arrays {
-            all.push(arrays);
+        let rows = self.encoder.append(&block, self.row_groups.is_some(), pieces).await?;
+        if let Some(row_groups) = &mut self.row_groups {
+            row_groups.push(rows);
         }
         Ok(())
     }
 
-    async fn finish(mut self, pieces: &mut Pieces) -> Result<Option<(EncodedPart, Vec<Vec<ArrayRef>>)>> {
+    async fn finish(mut self, pieces: &mut Pieces) -> Result<Option<(EncodedPart, Vec<Vec<Rows>>)>> {
         if self.rows > 0 {
             self.append(self.rows, pieces).await?;
         }
         let encoded = self.encoder.finish(pieces).await?;
-        Ok(encoded.map(|encoded| (encoded, self.arrays.unwrap_or_default())))
+        Ok(encoded.map(|encoded| (encoded, self.row_groups.unwrap_or_default())))
     }
 }

@@ -13,7 +13,7 @@ use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use squall_runtime::Pieces;
 use squall_types::gather;
-use squall_types::{Block, Column, DataType, Error, Result, Value};
+use squall_types::{Block, Column, DataType, Error, Result, Rows, Value};
 
 use super::part_bytes::PartBytes;
 use super::part_description::{
@@ -104,17 +104,18 @@ impl PartEncoder {
     }
 
     /// Appends rows, in the order of the sorting key, as a row group. All row groups but the last have whole granules. Gives the columns as
-    /// they lie in memory where these are wanted.
+    /// the cache holds them where these are wanted.
     ///
     /// # Errors
     /// Where the rows cannot be encoded.
     pub(in crate::merge_tree) async fn append(
         &mut self,
         block: &Block,
-        with_arrays: bool,
+        with_rows: bool,
         pieces: &mut Pieces,
-    ) -> Result<Vec<ArrayRef>> {
+    ) -> Result<Vec<Rows>> {
         let table = self.table.clone();
+        let block = &with_codes(block, pieces).await?;
         let (layout, positions) = (&table.schema.layout, &table.identity.stored_positions);
         let keys = table.primary_key.iter().map(|key| evaluate(&key.expression, block, positions));
         let keys = keys.collect::<Result<Vec<Column>>>()?;
@@ -145,14 +146,17 @@ impl PartEncoder {
         };
         let mut encoders = factory.create_column_writers(at).map_err(parquet_bug)?.into_iter();
         let mut group = writer.next_row_group().map_err(parquet_bug)?;
-        let mut arrays = Vec::new();
+        let mut rows = Vec::new();
         for column in 0..layout.arrow_schema.fields().len() {
             let values =
                 block.columns().get(column).ok_or_else(|| Error::logical("a block without the table's columns"))?;
             let packing = self.packings.get(column).ok_or_else(|| Error::logical("a column without a packing"))?;
             append_column(&table, *packing, &mut group, &mut encoders, (column, values), pieces).await?;
-            if with_arrays {
-                arrays.push(values.to_array()?);
+            if with_rows {
+                rows.push(match values.coded() {
+                    Some(coded) => coded.unless_mostly_empty(layout.ratio_of_defaults(column))?,
+                    None => Rows::Whole(values.to_array()?),
+                });
             }
         }
         group.close().map_err(parquet_bug)?;
@@ -162,7 +166,7 @@ impl PartEncoder {
         for group in writer.flushed_row_groups().get(at..).unwrap_or_default() {
             self.row_groups.push(describe(&table, group, writer.inner(), pieces).await?);
         }
-        Ok(arrays)
+        Ok(rows)
     }
 
     /// The rows so far.
@@ -206,6 +210,20 @@ impl PartEncoder {
         description.footer = footer_of(&bytes)?;
         Ok(Some(EncodedPart { bytes, description }))
     }
+}
+
+/// The same rows, strings as codes where few of them are different: whatever looks at strings from here on looks at each of these once.
+async fn with_codes(block: &Block, pieces: &mut Pieces) -> Result<Block> {
+    let mut columns = Vec::with_capacity(block.columns().len());
+    for column in block.columns() {
+        let is_constant = column.is_constant();
+        let coded = if is_constant { None } else { gather::codes(std::slice::from_ref(column), pieces).await? };
+        columns.push(match coded {
+            Some(coded) => Column::of_rows(column.data_type().clone(), Rows::Coded(coded)),
+            None => column.clone(),
+        });
+    }
+    Ok(Block::new(block.schema().clone(), columns, block.rows()))
 }
 
 /// Appends the pages of indexes to a file whose row groups are complete. Readers of Parquet look at what its footer names alone.
@@ -284,7 +302,12 @@ async fn append_column<W: Write + Send>(
     let layout = &table.schema.layout;
     let leaves = layout.first_leaves.get(column).zip(layout.first_leaves.get(column + 1));
     let leaves = leaves.and_then(|(first, end)| layout.file_schema.columns().get(*first..*end)).unwrap_or_default();
-    let row = if values.is_constant() { Some(values.array().clone()) } else { one_row(values.array()) };
+    let row = match values.coded() {
+        Some(coded) if coded.values().len() == 1 && values.nulls().is_none() => Some(coded.values().clone()),
+        Some(_) => None,
+        None if values.is_constant() => Some(values.array().clone()),
+        None => one_row(values.array()),
+    };
     let one = match row {
         Some(row) => leaves_of(&layout.to_file(column, &row)?).filter(|one| one.len() == leaves.len()),
         None => None,
@@ -299,23 +322,22 @@ async fn append_column<W: Write + Send>(
     }
     let field = layout.arrow_schema.field(column);
     let mut leaf_encoders: Vec<ArrowColumnWriter> = encoders.by_ref().take(leaves.len()).collect();
-    let array = values.to_array()?;
     if let ([leaf], None) = (leaves, packing.encoding) {
         let (compression, is_asked_for) = (packing.compression, packing.is_asked_for);
-        if append_dictionary(group, leaf, &array, compression, pieces).await? {
+        if values.coded().is_none() && append_dictionary(group, leaf, &values.to_array()?, compression, pieces).await? {
             pieces.pause().await;
             return Ok(());
         }
         let to_file = |array: &ArrayRef| layout.to_file(column, array);
         let leaf = Leaf { description: leaf, field, to_file, compression, is_asked_for };
         if let Some(encoder) = leaf_encoders.pop() {
-            match append_values(group, &leaf, encoder, &array, pieces).await? {
+            match append_values(group, &leaf, encoder, values, pieces).await? {
                 Some(encoder) => leaf_encoders.push(encoder),
                 None => return Ok(()),
             }
         }
     }
-    let in_file = layout.to_file(column, &array)?;
+    let in_file = layout.to_file(column, &values.to_array()?)?;
     for at in (0..in_file.len()).step_by(BATCH_ROWS) {
         let batch = in_file.slice(at, BATCH_ROWS.min(in_file.len() - at));
         for (at, leaf) in compute_leaves(field, &batch).map_err(parquet_bug)?.iter().enumerate() {
@@ -358,12 +380,13 @@ fn properties(table: &MergeTree, packings: &[Packing], block: &Block) -> WriterP
         }
         if let Some(encoding) = packing.and_then(|packing| packing.encoding) {
             builder = builder.set_column_encoding(leaf.path().clone(), encoding);
-        } else if is_text(data_type) && block.columns().get(column).is_none_or(|column| may_repeat(column.array())) {
+        } else if is_text(data_type) && block.columns().get(column).is_none_or(may_repeat) {
             builder = builder.set_column_dictionary_enabled(leaf.path().clone(), true);
         }
     }
     for column in block.columns() {
-        if let Some(strings) = column.array().as_binary_opt::<i32>()
+        if column.coded().is_none()
+            && let Some(strings) = column.array().as_binary_opt::<i32>()
             && strings.value_data().len() > 64 << 20
         {
             let lengths = strings.value_offsets().windows(2).map(|pair| match pair {
@@ -390,9 +413,14 @@ fn properties(table: &MergeTree, packings: &[Packing], block: &Block) -> WriterP
 }
 
 /// Whether strings are not all different, as far as some of them tell: a dictionary of ids costs time and saves nothing.
-fn may_repeat(array: &ArrayRef) -> bool {
+fn may_repeat(column: &Column) -> bool {
     const LOOKED_AT: usize = 1024;
-    let Some(strings) = array.as_binary_opt::<i32>().filter(|strings| strings.len() >= LOOKED_AT) else { return true };
+    if column.coded().is_some() {
+        return true;
+    }
+    let Some(strings) = column.array().as_binary_opt::<i32>().filter(|strings| strings.len() >= LOOKED_AT) else {
+        return true;
+    };
     let step = strings.len() / LOOKED_AT;
     let mut seen: Vec<&[u8]> = (0..LOOKED_AT).map(|at| strings.value(at * step)).collect();
     seen.sort_unstable();

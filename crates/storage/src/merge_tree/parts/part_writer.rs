@@ -6,12 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
 use parking_lot::{Condvar, Mutex};
 use squall_runtime::profile_events::count;
 use squall_runtime::{Pieces, ProfileEvent};
-use squall_types::{Block, Coder, Column, Error, ErrorCode, Result, Rows};
+use squall_types::{Block, Column, Error, ErrorCode, Result, Rows};
 
 use super::part::{Part, PartFile};
 use super::part_encoder::{EncodedPart, PartEncoder};
@@ -24,7 +22,6 @@ use crate::merge_tree::chunks::parquet_layout::compact_dictionary;
 use crate::merge_tree::merges::merge_rule::{MergeFor, MergeRule};
 use crate::merge_tree::projections::projection::Projection;
 use crate::merge_tree::projections::projection_builder::ProjectionBuilder;
-use crate::merge_tree::scans::chunk_decoder::BATCH_ROWS;
 use crate::merge_tree::skip_index::SkipIndex;
 
 /// What a new part gets beside its rows.
@@ -127,7 +124,7 @@ pub(in crate::merge_tree) async fn write_part(
     let sorting_us = began.elapsed().as_micros() as u64;
     let projections = ProjectionBuilder::all(&extras.projections, name);
     let encoded = encode_rows(table, name, &block, is_remembered, &extras.indices, projections, pieces).await?;
-    let Some((encoded, arrays)) = encoded else { return Ok(None) };
+    let Some((encoded, row_groups)) = encoded else { return Ok(None) };
     if name.is_of_insert() {
         count(ProfileEvent::MergeTreeDataWriterBlocks, 1);
         count(ProfileEvent::MergeTreeDataWriterBlocksAlreadySorted, u64::from(is_sorted));
@@ -136,11 +133,11 @@ pub(in crate::merge_tree) async fn write_part(
         count(ProfileEvent::MergeTreeDataWriterUncompressedBytes, block.value_bytes() as u64);
         count(ProfileEvent::MergeTreeDataWriterCompressedBytes, encoded.bytes.len());
     }
-    write_encoded(table, name, encoded, arrays, pieces).await.map(Some)
+    write_encoded(table, name, encoded, row_groups, pieces).await.map(Some)
 }
 
-/// Encodes rows that are in the order of the sorting key; nothing where there is none. With it come the columns as they lie in memory, by row
-/// groups, where these are wanted.
+/// Encodes rows that are in the order of the sorting key; nothing where there is none. With it come the columns as the cache holds
+/// them, by row groups, where these are wanted.
 ///
 /// # Errors
 /// Where the rows cannot be encoded.
@@ -148,28 +145,28 @@ pub(in crate::merge_tree) async fn encode_rows(
     table: &Arc<MergeTree>,
     name: &PartName,
     block: &Block,
-    with_arrays: bool,
+    with_rows: bool,
     indices: &[Arc<SkipIndex>],
     projections: Vec<ProjectionBuilder>,
     pieces: &mut Pieces,
-) -> Result<Option<(EncodedPart, Vec<Vec<ArrayRef>>)>> {
+) -> Result<Option<(EncodedPart, Vec<Vec<Rows>>)>> {
     let mut encoder = PartEncoder::new(table, name, indices, projections, None)?;
     let group_rows = table.settings.row_group_rows();
-    let mut arrays = Vec::new();
+    let mut all = Vec::new();
     for first in (0..block.rows()).step_by(group_rows) {
         let rows = group_rows.min(block.rows() - first);
         let group = if rows < block.rows() { own_rows(block, first, rows)? } else { block.clone() };
-        arrays.push(encoder.append(&group, with_arrays, pieces).await?);
+        all.push(encoder.append(&group, with_rows, pieces).await?);
     }
     let encoded = encoder.finish(pieces).await?;
-    Ok(encoded.map(|encoded| (encoded, arrays)))
+    Ok(encoded.map(|encoded| (encoded, all)))
 }
 
 /// Some rows of a block, with dictionaries of what they hold alone.
 pub(in crate::merge_tree) fn own_rows(block: &Block, first: usize, rows: usize) -> Result<Block> {
     let own = |column: &Column| {
         let values = column.slice(first, rows);
-        if values.is_constant() {
+        if values.is_constant() || values.coded().is_some() {
             return Ok(values);
         }
         Ok(Column::new(values.data_type().clone(), compact_dictionary(values.array())?))
@@ -178,7 +175,7 @@ pub(in crate::merge_tree) fn own_rows(block: &Block, first: usize, rows: usize) 
     Ok(Block::new(block.schema().clone(), columns, rows))
 }
 
-/// Has an I/O thread write the file of a part. `arrays` go into the cache, by row groups, as far as they are there.
+/// Has an I/O thread write the file of a part. The columns of `row_groups` go into the cache, as far as they are there.
 ///
 /// # Errors
 /// `CANNOT_SCHEDULE_TASK`.
@@ -186,7 +183,7 @@ pub(in crate::merge_tree) async fn write_encoded(
     table: &MergeTree,
     name: &PartName,
     encoded: EncodedPart,
-    arrays: Vec<Vec<ArrayRef>>,
+    row_groups: Vec<Vec<Rows>>,
     pieces: &mut Pieces,
 ) -> Result<UnwrittenPart> {
     let EncodedPart { bytes, description } = encoded;
@@ -200,9 +197,8 @@ pub(in crate::merge_tree) async fn write_encoded(
         table.cache.clone(),
         table.directory.clone(),
     ));
-    for (row_group, arrays) in arrays.into_iter().enumerate() {
-        for (column, array) in arrays.into_iter().enumerate() {
-            let rows = held(array, table.schema.layout.ratio_of_defaults(column), pieces).await;
+    for (row_group, columns) in row_groups.into_iter().enumerate() {
+        for (column, rows) in columns.into_iter().enumerate() {
             part.remember(row_group, column, rows, ChunkOrigin::Written);
             pieces.pause().await;
         }
@@ -218,19 +214,6 @@ pub(in crate::merge_tree) async fn write_encoded(
         return Err(Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, "No thread to write a part with"));
     }
     Ok(UnwrittenPart { part, written })
-}
-
-/// Rows as the cache holds them: strings as codes where few of them are different. Where there is no memory for these, they stay as they are.
-async fn held(array: ArrayRef, ratio_of_defaults: f64, pieces: &mut Pieces) -> Rows {
-    let Some(strings) = array.as_binary_opt::<i32>() else { return Rows::Whole(array) };
-    let Ok(Some(mut coder)) = Coder::new(strings.len()) else { return Rows::Whole(array) };
-    for first in (0..strings.len()).step_by(BATCH_ROWS) {
-        match coder.append(&strings.slice(first, BATCH_ROWS.min(strings.len() - first))) {
-            Ok(true) => pieces.pause().await,
-            _ => return Rows::Whole(array),
-        }
-    }
-    coder.into_rows(ratio_of_defaults).unwrap_or(Rows::Whole(array))
 }
 
 /// ClickHouse's code for a failure to write.
