@@ -62,7 +62,7 @@ costs: build ## Measure what the log tables and logging at trace cost; five minu
 	scripts/log_cost.py --squall $(SQUALL)
 	scripts/trace_cost.py --squall $(SQUALL)
 
-models: ## Model-check the lock-free parts of the scheduler with loom. What shuttle checks is within test-rust.
+models: ## Model-check the lock-free parts of the scheduler with loom; test-rust has the models that shuttle checks.
 	RUSTFLAGS="--cfg loom" cargo test --release --package squall-scheduler --lib --target-dir $(CARGO_TARGET_DIR)/loom model
 
 dist: ## Pack the program for every Linux since glibc 2.28: .tar.gz, .deb, .rpm and an OCI image, in dist; its tools come from PyPI and crates.io.
