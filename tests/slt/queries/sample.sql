@@ -44,3 +44,7 @@ SELECT count(), min(x), max(x) FROM shared_sample SAMPLE 1/2 SETTINGS parallel_r
 SELECT count(), min(x), max(x) FROM shared_sample SAMPLE 1/2 OFFSET 1/2 SETTINGS parallel_replicas_count = 3, parallel_replica_offset = 2;
 SELECT count(), min(x), max(x) FROM shared_sample SAMPLE 1/10 OFFSET 1/3 SETTINGS parallel_replicas_count = 2, parallel_replica_offset = 1;
 DROP TABLE shared_sample;
+CREATE TABLE pt_of_strings (n UInt64, s String) ENGINE = MergeTree PARTITION BY s ORDER BY n;
+INSERT INTO pt_of_strings SELECT number, toString(intDiv(number, 1000)) FROM numbers(8000);
+SELECT _partition_value, min(s), max(s), count(), sum(n) FROM pt_of_strings GROUP BY 1 ORDER BY 1;
+SELECT min(s), max(s) FROM pt_of_strings WHERE _partition_id IN (SELECT _partition_id FROM pt_of_strings WHERE n = 3);

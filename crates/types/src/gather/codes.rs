@@ -1,13 +1,19 @@
 //! Columns of strings one after the other, as codes of those that differ.
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType as ArrowType;
 use squall_runtime::Pieces;
 
 use super::TAKEN_AT_ONCE;
 use crate::coder::CodesElsewhere;
 use crate::{Coded, Coder, Column, Result};
+
+/// What codes are made from.
+enum Source<'a> {
+    Codes(CodesElsewhere<'a>),
+    Strings(ArrayRef),
+}
 
 /// The rows of columns that come one after the other as codes of strings that some row has, each once. `None` where they are no strings, or too
 /// many of them differ, or there is no memory for codes.
@@ -20,14 +26,15 @@ pub async fn codes(columns: &[Column], pieces: &mut Pieces) -> Result<Option<Cod
     }
     let Ok(Some(mut coder)) = Coder::new(columns.iter().map(Column::rows).sum()) else { return Ok(None) };
     for column in columns {
-        let mut elsewhere = column.coded().map(CodesElsewhere::of);
-        let array = if elsewhere.is_some() { None } else { Some(column.to_array()?) };
+        let mut source = match column.coded() {
+            Some(coded) => Source::Codes(CodesElsewhere::of(coded)),
+            None => Source::Strings(column.to_array()?),
+        };
         for first in (0..column.rows()).step_by(TAKEN_AT_ONCE) {
             let rows = TAKEN_AT_ONCE.min(column.rows() - first);
-            let added = match (&mut elsewhere, &array) {
-                (Some(elsewhere), _) => coder.append_codes(elsewhere, first, rows),
-                (None, Some(array)) => coder.append(array.slice(first, rows).as_binary::<i32>()),
-                (None, None) => Ok(false),
+            let added = match &mut source {
+                Source::Codes(codes) => coder.append_codes(codes, first, rows),
+                Source::Strings(strings) => coder.append(strings.slice(first, rows).as_binary::<i32>()),
             };
             if !matches!(added, Ok(true)) {
                 return Ok(None);

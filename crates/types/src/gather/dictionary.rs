@@ -24,13 +24,16 @@ const NO_PLACE: u32 = u32::MAX;
 /// Values of dictionaries, each once.
 struct Merged<'a> {
     dictionaries: Vec<Dictionary<'a>>,
-    /// Their numbers by where their values lie.
-    numbers: HashMap<(usize, usize), usize>,
+    /// Their numbers by where their values lie, and how many these are.
+    numbers: HashMap<(Addresses, usize), usize>,
     hasher: DefaultHashBuilder,
     places_of: HashTable<u32>,
     /// The dictionary of each value, and its key there.
     values: Vec<Position>,
 }
+
+/// Where the offsets of strings lie, if values are such, and where the bytes.
+type Addresses = (usize, usize);
 
 /// One of the dictionaries.
 struct Dictionary<'a> {
@@ -83,16 +86,16 @@ impl<'a> Merged<'a> {
 
     /// The number of a dictionary; `None` for values that are not compared as bytes.
     fn number(&mut self, array: &'a ArrayRef) -> Option<usize> {
-        let address = match array.as_binary_opt::<i32>() {
-            Some(strings) => strings.value_offsets().as_ptr().addr(),
-            None => array.to_data().buffers().first().map_or(0, |values| values.as_ptr().addr()),
+        let addresses = match array.as_binary_opt::<i32>() {
+            Some(strings) => (strings.value_offsets().as_ptr().addr(), strings.value_data().as_ptr().addr()),
+            None => (0, array.to_data().buffers().first().map_or(0, |values| values.as_ptr().addr())),
         };
-        if let Some(number) = self.numbers.get(&(address, array.len())) {
+        if let Some(number) = self.numbers.get(&(addresses, array.len())) {
             return Some(*number);
         }
         self.dictionaries.push(Dictionary::new(array)?);
         let number = self.dictionaries.len() - 1;
-        self.numbers.insert((address, array.len()), number);
+        self.numbers.insert((addresses, array.len()), number);
         Some(number)
     }
 

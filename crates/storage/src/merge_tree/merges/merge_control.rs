@@ -304,9 +304,11 @@ pub struct MergeHold {
 }
 
 impl MergeHold {
-    /// Whether none runs any more.
+    /// Whether no background merge runs any more and every part is free. A cancelled merge is over a little before the last worker lets go
+    /// of its parts: whoever looked for parts to merge in between would not find them.
     pub fn is_quiet(&self) -> bool {
-        self.control.state.lock().running.is_empty()
+        let state = self.control.state.lock();
+        state.running.is_empty() && state.locked.is_empty()
     }
 }
 
@@ -348,5 +350,30 @@ impl Drop for BackgroundTurn {
     fn drop(&mut self) {
         self.control.state.lock().running.remove(&self.number);
         self.control.note_change();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hold_is_quiet_when_no_merge_runs_and_no_part_is_taken() {
+        let control = Arc::new(MergeControl::new(0));
+        let cancelled = Arc::new(AtomicU64::default());
+        let seen = cancelled.clone();
+        let cancel: Cancel = Arc::new(move || drop(seen.fetch_add(1, Ordering::SeqCst)));
+        let turn = control.begin(1, cancel.clone()).unwrap();
+        let lock = control.lock(&["all_1_1_0".into()]).unwrap();
+        let hold = control.hold();
+        assert_eq!(cancelled.load(Ordering::SeqCst), 1);
+        assert!(control.begin(1, cancel.clone()).is_none());
+        assert!(!hold.is_quiet(), "a merge runs");
+        drop(turn);
+        assert!(!hold.is_quiet(), "its part is not free yet");
+        drop(lock);
+        assert!(hold.is_quiet());
+        drop(hold);
+        assert!(control.begin(1, cancel).is_some());
     }
 }

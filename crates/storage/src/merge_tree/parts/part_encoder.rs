@@ -213,6 +213,7 @@ impl PartEncoder {
 }
 
 /// The same rows, strings as codes where few of them are different: whatever looks at strings from here on looks at each of these once.
+/// Each string that has a code is that of some row: what is told of a part's values is told by them.
 async fn with_codes(block: &Block, pieces: &mut Pieces) -> Result<Block> {
     let mut columns = Vec::with_capacity(block.columns().len());
     for column in block.columns() {
@@ -220,6 +221,8 @@ async fn with_codes(block: &Block, pieces: &mut Pieces) -> Result<Block> {
         let coded = if is_constant { None } else { gather::codes(std::slice::from_ref(column), pieces).await? };
         columns.push(match coded {
             Some(coded) => Column::of_rows(column.data_type().clone(), Rows::Coded(coded)),
+            // These are some rows of a column with more strings than they have.
+            None if column.coded().is_some() => Column::new(column.data_type().clone(), column.to_array()?),
             None => column.clone(),
         });
     }
