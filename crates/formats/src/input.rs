@@ -184,11 +184,11 @@ impl TableInput {
 
     fn match_column(&self, column: &Column, data_type: &DataType) -> Result<(Column, Omitted)> {
         if column.data_type() == data_type {
-            return Ok((column.materialize()?, Omitted::None));
+            return Ok((column.clone().without_constant()?, Omitted::None));
         }
         let nulls = column.nulls().filter(|_| !data_type.is_nullable() && self.null_as_default);
         let Some(nulls) = nulls else {
-            return Ok((cast(column, data_type, &self.cast)?.materialize()?, Omitted::None));
+            return Ok((cast(column, data_type, &self.cast)?.without_constant()?, Omitted::None));
         };
         // A NULL becomes the default of a type that has none.
         let omitted = !nulls.inner();

@@ -34,6 +34,21 @@ impl SharedStrings {
         Some(Self { values, null_values, lengths: Lengths::of(strings) })
     }
 
+    /// The rows whose codes are the numbers of strings here, NULL where the codes are.
+    ///
+    /// # Errors
+    /// As those of [`Coded::to_array`].
+    pub fn rows(&self, codes: &UInt32Array) -> Result<Rows> {
+        if codes.null_count() == 0 {
+            return self.take(codes);
+        }
+        let codes = match &self.null_values {
+            None => codes.clone(),
+            Some(nulls) => codes.iter().map(|code| code.filter(|code| nulls.is_valid(*code as usize))).collect(),
+        };
+        Coded::of_shared(DictionaryArray::try_new(codes, self.values.clone())?, self.lengths, None)
+    }
+
     /// The rows at these positions, none of which is NULL.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::messages::Messages;
 use super::{Container, arrow_error, incorrect};
 use crate::input::{InputBlock, InputFormat, TableInput};
 use crate::options::FormatOptions;
-use crate::parquet::{block_of, type_of, without_panic};
+use crate::parquet::{Dictionaries, block_of, type_of, without_panic};
 
 /// The input format.
 pub(crate) struct ArrowInput {
@@ -29,7 +29,7 @@ impl InputFormat for ArrowInput {
         self.messages.push(chunk)?;
         while let Some(batch) = without_panic(|| self.messages.next_batch())? {
             if batch.num_rows() > 0 {
-                blocks.push(block_of(&self.table, &known(&batch)?)?);
+                blocks.push(block_of(&self.table, &known(&batch)?, &mut Dictionaries::default())?);
             }
         }
         Ok(())

@@ -26,7 +26,7 @@ use crate::arrow::{known, known_field, to_arrow};
 use crate::input::{InputBlock, TableInput};
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
-use crate::parquet::{block_of, type_of, without_panic};
+use crate::parquet::{Dictionaries, block_of, type_of, without_panic};
 use crate::whole_input::{WholeFormat, read_whole};
 
 /// Rows that are read at once.
@@ -62,7 +62,7 @@ impl WholeFormat for AvroInput {
 
     fn next_block(&self, reader: &mut Self::Opened) -> Result<Option<InputBlock>> {
         match without_panic(|| reader.next().transpose().map_err(incorrect))? {
-            Some(batch) => block_of(&self.table, &known(&batch)?).map(Some),
+            Some(batch) => block_of(&self.table, &known(&batch)?, &mut Dictionaries::default()).map(Some),
             None => Ok(None),
         }
     }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use squall_types::{Block, DataType, Result, Schema};
 
+use super::dictionaries::Dictionaries;
 use super::input::{Contents, ParquetInput, block_of, type_of, without_panic};
 use super::pages::RowGroup;
 use super::ranges::Ranges;
@@ -135,7 +136,9 @@ impl ParquetFile {
         }
         let ranges = Ranges::new(self.length, pieces);
         let group = RowGroup::new(&ranges, &self.contents.metadata, row_group, projected.leaves.clone())?;
-        Ok(ParquetRowGroup { group, contents: projected, table: TableInput::new(schema, options), reader: None })
+        let contents = without_panic(|| projected.with_codes(&group.coded_leaves()?))?;
+        let (table, dictionaries) = (TableInput::new(schema, options), Dictionaries::default());
+        Ok(ParquetRowGroup { group, contents, table, reader: None, dictionaries })
     }
 }
 
@@ -145,6 +148,7 @@ pub struct ParquetRowGroup {
     contents: Contents,
     table: TableInput,
     reader: Option<ParquetRecordBatchReader>,
+    dictionaries: Dictionaries,
 }
 
 impl ParquetRowGroup {
@@ -168,7 +172,7 @@ impl ParquetRowGroup {
             match batch {
                 None => return Ok(None),
                 Some(batch) if batch.num_rows() == 0 => {}
-                Some(batch) => return block_of(&self.table, &batch).map(Some),
+                Some(batch) => return block_of(&self.table, &batch, &mut self.dictionaries).map(Some),
             }
         }
     }

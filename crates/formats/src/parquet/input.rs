@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Int32Type, Int64Type,
     Time32MillisecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, UInt8Type,
+    TimestampMillisecondType, TimestampNanosecondType, UInt8Type, UInt32Type,
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray};
 use arrow_buffer::NullBuffer;
@@ -23,6 +23,7 @@ use squall_types::integer::{I256, Integer};
 use squall_types::match_integer;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, TupleElement};
 
+use super::dictionaries::{Dictionaries, with_codes};
 use super::file::{ParquetFile, ParquetRowGroup, ReadAt};
 use super::ranges::Ranges;
 use super::{corrupted, map, parquet_error};
@@ -66,9 +67,22 @@ impl Contents {
     }
 
     fn new(metadata: Arc<ParquetMetaData>, schema: SchemaDescriptor, leaves: Vec<usize>) -> Result<Self> {
-        let mask = ProjectionMask::leaves(&schema, leaves.iter().copied());
-        let levels = parquet_to_arrow_field_levels(&schema, mask, None).map_err(|error| parquet_error(&error))?;
+        let levels = levels_of(&schema, &leaves, None)?;
         Ok(Self { metadata, schema, levels, leaves })
+    }
+
+    /// The same with the strings of these leaves as codes, where they are columns of their own.
+    pub fn with_codes(mut self, coded: &[usize]) -> Result<Self> {
+        let names: Vec<&str> = coded
+            .iter()
+            .filter(|leaf| self.schema.get_column_root(**leaf).is_primitive())
+            .map(|leaf| self.schema.get_column_root(*leaf).name())
+            .collect();
+        if !names.is_empty() {
+            let fields = with_codes(&self.arrow_fields()?, &names);
+            self.levels = levels_of(&self.schema, &self.leaves, Some(&fields))?;
+        }
+        Ok(self)
     }
 
     /// The same with those columns alone that a table has, whatever the case of their letters.
@@ -102,6 +116,11 @@ impl Contents {
     }
 }
 
+fn levels_of(schema: &SchemaDescriptor, leaves: &[usize], wanted: Option<&Fields>) -> Result<FieldLevels> {
+    let mask = ProjectionMask::leaves(schema, leaves.iter().copied());
+    parquet_to_arrow_field_levels(schema, mask, wanted).map_err(|error| parquet_error(&error))
+}
+
 impl ParquetInput {
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
         Self { schema: schema.clone(), options: options.clone() }
@@ -133,14 +152,23 @@ fn structure_columns(table: &TableInput, name: &str, column: &Column) -> Option<
     Some(parts.collect())
 }
 
-/// The block of a batch of the library's, with the table's columns.
-pub(crate) fn block_of(table: &TableInput, batch: &arrow_array::RecordBatch) -> Result<InputBlock> {
+/// The block of a batch of the library's, with the table's columns. `dictionaries` are those of the batches before.
+pub(crate) fn block_of(
+    table: &TableInput,
+    batch: &arrow_array::RecordBatch,
+    dictionaries: &mut Dictionaries,
+) -> Result<InputBlock> {
     let schema = batch.schema();
     let mut fields = Vec::new();
     let mut columns = Vec::new();
-    for (field, array) in schema.fields().iter().zip(batch.columns()) {
-        let (data_type, array) = from_parquet(field, array)?;
-        let column = Column::new(data_type, array);
+    for (at, (field, array)) in schema.fields().iter().zip(batch.columns()).enumerate() {
+        let column = match array.as_dictionary_opt::<UInt32Type>() {
+            Some(coded) => dictionaries.column(at, coded)?,
+            None => {
+                let (data_type, array) = from_parquet(field, array)?;
+                Column::new(data_type, array)
+            }
+        };
         let parts = structure_columns(table, field.name(), &column);
         for (name, column) in parts.unwrap_or_else(|| vec![(Arc::from(field.name().as_str()), column)]) {
             let wanted = table.position(&name)?.and_then(|at| table.schema.fields.get(at));

@@ -1,6 +1,7 @@
 //! Parquet, in and out. What is read is doubtful until it was looked at: `footer` and `pages` check sizes, depths and counts before the
 //! library believes them, so that no file takes more memory than its query may have.
 
+mod dictionaries;
 mod file;
 mod footer;
 mod input;
@@ -18,6 +19,7 @@ use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 use squall_types::{Error, ErrorCode, Result};
 
+pub(crate) use dictionaries::Dictionaries;
 pub(crate) use file::infer;
 pub use file::{ParquetFile, ParquetRowGroup, ReadAt};
 pub(crate) use input::{ParquetInput, block_of, type_of, without_panic};

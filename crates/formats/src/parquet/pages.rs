@@ -71,6 +71,20 @@ impl RowGroup {
         }
         Ok((BATCH_BYTES / row_bytes.max(1)).clamp(1, BLOCK_ROWS))
     }
+
+    /// Those of the columns that are read whose values are strings, and all of them keys of a dictionary.
+    ///
+    /// # Errors
+    /// Where the pages are not what they say.
+    pub fn coded_leaves(&self) -> Result<Vec<usize>> {
+        let mut coded = Vec::new();
+        for leaf in &self.leaves {
+            if self.group().column(*leaf).column_type() == PhysicalType::BYTE_ARRAY && self.pages(*leaf)?.is_coded()? {
+                coded.push(*leaf);
+            }
+        }
+        Ok(coded)
+    }
 }
 
 impl RowGroups for RowGroup {
@@ -214,6 +228,24 @@ impl Pages {
             rest = rest.get(length + header.encoded_bytes..).unwrap_or_default();
         }
         Ok(bytes)
+    }
+
+    /// Whether all values are keys of a dictionary.
+    fn is_coded(&self) -> Result<bool> {
+        let of_keys = [Encoding::PLAIN_DICTIONARY, Encoding::RLE_DICTIONARY].map(|encoding| i64::from(encoding as i32));
+        let mut rest = &*self.rest;
+        let mut has_dictionary = false;
+        while !rest.is_empty() {
+            let (header, length) = Header::read(rest)?;
+            match header.page_type {
+                Header::INDEX_PAGE => {}
+                Header::DICTIONARY_PAGE => has_dictionary = true,
+                _ if !of_keys.contains(&header.encoding) => return Ok(false),
+                _ => {}
+            }
+            rest = rest.get(length + header.encoded_bytes..).unwrap_or_default();
+        }
+        Ok(has_dictionary)
     }
 
     /// What a value of the column may take that costs the file next to nothing: one that stands in the dictionary, or begins as the one before.

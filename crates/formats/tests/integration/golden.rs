@@ -144,6 +144,10 @@ fn strings_of_dictionaries_come_back() {
     let expected = write("TSVWithNamesAndTypes", &schema, std::slice::from_ref(&block)).unwrap();
     let file = write("Parquet", &schema, &[block]).unwrap();
     let blocks = read("Parquet", &schema, &file, usize::MAX).unwrap();
+    for (column, is_coded) in [("few", true), ("nullable", true), ("many", false), ("list", false)] {
+        let at = schema.fields.iter().position(|(name, _)| &**name == column).unwrap();
+        assert_eq!(blocks[0].column(at).coded().is_some(), is_coded, "{column}");
+    }
     let found = write("TSVWithNamesAndTypes", &schema, &blocks).unwrap();
     assert!(found == expected);
 }
