@@ -12,7 +12,8 @@ use squall_planner::{
 };
 use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_storage::{
-    Insertion, PartMerge, PartNumbers, RowNumbers, ScanRequest, SkipIndexUse, Table, TableHandle, TableScan,
+    ConditionUse, Insertion, PartMerge, PartNumbers, RowNumbers, ScanRequest, SkipIndexUse, Table, TableHandle,
+    TableScan,
 };
 use squall_types::{DataType, Error, Result, Schema};
 
@@ -447,6 +448,7 @@ impl Builder {
             skip_indexes: SkipIndexUse::default(),
             row_numbers: RowNumbers::None,
             subcolumns: None,
+            condition_use: ConditionUse::default(),
         };
         let table = TableHandle::of(&*late.table)?.0.clone();
         let reading = LateReading::new(collecting, late.input.schema().clone(), table, request, late.schema.clone());
@@ -609,18 +611,19 @@ impl Builder {
     }
 
     fn scan(&self, scan: &Scan, needed: Vec<bool>) -> Result<Chain> {
+        let settings = &self.context.settings;
         let request = ScanRequest {
             columns: scan.columns.clone(),
             schema: scan.schema.clone(),
             predicate: scan.predicate.clone(),
             bounds: Vec::new(),
             limit: scan.limit,
-            skip_indexes: SkipIndexUse::new(&self.context.settings),
+            skip_indexes: SkipIndexUse::new(settings),
             row_numbers: if scan.has_places { RowNumbers::Place(PartNumbers::default()) } else { RowNumbers::None },
             subcolumns: None,
+            condition_use: ConditionUse::new(settings),
         };
         let table = &TableHandle::of(&*scan.table)?.0;
-        let settings = &self.context.settings;
         let forces_indices = !settings.force_data_skipping_indices.is_empty();
         if settings.force_primary_key || settings.force_index_by_date || forces_indices {
             table.check_index_is_used(&request, settings)?;

@@ -65,6 +65,8 @@ metrics! {
     MergeParts "Number of source parts participating in current background merges.";
     PartsTemporary "The part is generating now, it is not in data_parts list.";
     PartsOutdated "Not active data part, but could be used by only current SELECTs, could be deleted after SELECTs finishes.";
+    QueryConditionCacheBytes "Bytes that parts remember of which of their granules hold no match of a condition.";
+    QueryConditionCacheEntries "Number of conditions that parts remember, each counted once a part.";
     UncompressedCacheBytes "Bytes of decoded column chunks in the column cache.";
     UncompressedCacheCells "Number of decoded column chunks in the column cache.";
     FilteringMarksWithPrimaryKey "Number of threads currently doing filtering of mark ranges by the primary key.";

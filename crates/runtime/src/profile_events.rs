@@ -166,6 +166,8 @@ events! {
     OSWriteBytes "Number of bytes written to disks or block devices.";
     OSReadChars "Number of bytes read from filesystem, including page cache, as well as network and other files.";
     OSWriteChars "Number of bytes written to filesystem, including page cache, as well as network and other files.";
+    QueryConditionCacheHits "Number of parts that knew which of their granules hold no match of a scan's condition.";
+    QueryConditionCacheMisses "Number of parts that knew nothing of a scan's condition.";
     UncompressedCacheHits "Number of times a column chunk has been found decoded in the column cache (and decompression was avoided).";
     UncompressedCacheMisses "Number of times a column chunk has not been found decoded in the column cache (and required decompression).";
     UncompressedCacheWeightLost "Number of bytes evicted from the column cache.";

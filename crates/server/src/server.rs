@@ -18,7 +18,7 @@ use squall_runtime::memory::{SERVER, machine_memory_bytes, set_kept_ratio_max};
 use squall_runtime::{CurrentMetric, ProfileEvent, ThreadPool, ThreadPoolLimits};
 use squall_scheduler::admission::AdmissionLimits;
 use squall_scheduler::{CpuShare, PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
-use squall_storage::{Databases, Dictionary, PartEvent, StorageOptions};
+use squall_storage::{Databases, Dictionary, PartEvent, StorageOptions, set_condition_cache_size};
 use squall_types::calendar::TimeZone;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::sync::watch;
@@ -609,6 +609,7 @@ fn memory_bytes_max(settings: &ServerSettings) -> u64 {
 fn set_memory_limit(settings: &ServerSettings) {
     SERVER.set_limit(memory_bytes_max(settings));
     set_kept_ratio_max(settings.memory_worker_purge_dirty_pages_threshold_ratio);
+    set_condition_cache_size(usize::try_from(settings.query_condition_cache_size).unwrap_or(usize::MAX));
 }
 
 fn set_thread_pool_limits(settings: &ServerSettings) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use arrow_array::types::{Int16Type, UInt16Type, UInt32Type, UInt64Type};
 use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition};
 use squall_runtime::block_on;
-use squall_storage::{Claim, Databases, PartWork, RowNumbers, ScanRequest, StorageOptions, Table};
+use squall_storage::{Claim, ConditionUse, Databases, PartWork, RowNumbers, ScanRequest, StorageOptions, Table};
 use squall_types::{Block, Column, DataType, Result, Schema};
 
 const COLUMNS: [(&str, DataType); 7] = [
@@ -223,6 +223,7 @@ fn request(table: &dyn Table, columns: &[usize], limit: Option<u64>) -> ScanRequ
         skip_indexes: Default::default(),
         row_numbers: RowNumbers::None,
         subcolumns: None,
+        condition_use: ConditionUse::default(),
     }
 }
 

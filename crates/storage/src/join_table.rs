@@ -19,7 +19,8 @@ use crate::key_index::{KeyForm, KeyIndex, Keys, NO_ROW};
 use crate::memory::scan_blocks;
 use crate::merge_tree::MergeTree;
 use crate::table::{
-    Claim, InsertLimits, InsertWriter, Insertion, PartWork, RowNumbers, ScanRequest, SkipIndexUse, Table, TableScan,
+    Claim, ConditionUse, InsertLimits, InsertWriter, Insertion, PartWork, RowNumbers, ScanRequest, SkipIndexUse, Table,
+    TableScan,
 };
 
 /// The index is built when this share of the rows is new; fewer new rows wait for whoever looks.
@@ -337,6 +338,7 @@ pub(crate) fn read_all(table: &dyn Table, identity: &TableIdentity) -> Result<Ve
         skip_indexes: SkipIndexUse::default(),
         row_numbers: RowNumbers::None,
         subcolumns: None,
+        condition_use: ConditionUse::default(),
     })?;
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut blocks = Vec::new();

@@ -54,6 +54,9 @@ pub use insert_id::{IdentifiedInsertion, InsertId};
 pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
 pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
+pub use merge_tree::conditions::{
+    ConditionCacheEntry, clear_condition_cache, condition_cache_entries, set_condition_cache_size,
+};
 pub use merge_tree::{
     BackgroundTurn, Candidate, DetachedPart, Expiring, ForeignRows, MergeHold, MergeLimits, MergeProgress, MergeType,
     MergeablePart, PartNumbers, PartSelection, PartSource, PreparedParts, WantedColumns, implicit_indices,
@@ -64,9 +67,9 @@ pub use null::null_table;
 pub use part_event::{NotePart, PartEvent, PartEventKind};
 pub use session_catalog::SessionCatalog;
 pub use table::{
-    Claim, ColumnBounds, InsertLimits, InsertPlace, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge,
-    PartTtl, PartTtlKind, PartWork, ProjectionPart, RowNumbers, ScanRequest, ScanSelection, SkipIndexSize,
-    SkipIndexUse, Table, TableHandle, TableScan, commit_together,
+    Claim, ColumnBounds, ConditionUse, InsertLimits, InsertPlace, InsertWriter, Insertion, Morsel, PartColumn,
+    PartInfo, PartMerge, PartTtl, PartTtlKind, PartWork, ProjectionPart, RowNumbers, ScanRequest, ScanSelection,
+    SkipIndexSize, SkipIndexUse, Table, TableHandle, TableScan, commit_together,
 };
 pub use value_ends::ValueEnds;
 pub use view::{inserted_rows, system_view};

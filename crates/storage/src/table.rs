@@ -21,6 +21,7 @@ use crate::identity::TableName;
 use crate::index_analysis::IndexAnalysis;
 use crate::insert_id::InsertId;
 use crate::join_table::JoinTable;
+use crate::merge_tree::conditions::ConditionKey;
 use crate::merge_tree::{MergeProgress, MergeType, PartNumbers, PreparedParts, WantedColumns};
 
 /// A table at one moment. What a query found when it was planned stays as it was until the query's end, whatever is inserted,
@@ -298,6 +299,8 @@ pub struct ScanRequest {
     pub limit: Option<u64>,
     /// Which skip indexes are asked.
     pub skip_indexes: SkipIndexUse,
+    /// Whether what is known of the condition counts.
+    pub condition_use: ConditionUse,
     /// Whether blocks end with one more column, which the schema has too.
     pub row_numbers: RowNumbers,
     /// What blocks are made of instead, where they have subcolumns of these columns.
@@ -343,6 +346,28 @@ impl SkipIndexUse {
     /// Whether an index may be asked.
     pub fn allows(&self, name: &str) -> bool {
         !self.is_off && !self.ignored.iter().any(|ignored| ignored == name)
+    }
+}
+
+/// Whether a scan leaves out granules that earlier ones with the same condition found to have no match, and remembers those that it finds:
+/// ClickHouse's query condition cache.
+#[derive(Clone, Debug, Default)]
+pub struct ConditionUse {
+    /// The query's settings, by which a condition may mean something else; nothing where the scan does neither.
+    settings: Option<Arc<Settings>>,
+    /// What the table remembers the condition by.
+    pub(crate) key: Option<ConditionKey>,
+}
+
+impl ConditionUse {
+    /// What a query's settings say.
+    pub fn new(settings: &Arc<Settings>) -> Self {
+        Self { settings: settings.use_query_condition_cache.then(|| settings.clone()), key: None }
+    }
+
+    /// The settings where the condition may be remembered.
+    pub(crate) fn settings(&self) -> Option<&Settings> {
+        self.settings.as_deref()
     }
 }
 

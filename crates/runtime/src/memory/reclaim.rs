@@ -1,6 +1,6 @@
 //! Freed memory that the allocator keeps. What is kept is used again without a page fault, which costs a query that frees a gigabyte
 //! a tenth of a second; what is kept without measure is missing elsewhere. So a thread of its own gives it back to the system: where the
-//! process holds much more than what is charged, and where nothing was freed for a second. Workers never do.
+//! process holds much more than what is charged, and where nothing was freed for some seconds. Workers never do.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -26,8 +26,8 @@ pub trait Reclaim: Debug + Sync {
 /// The thread looks again after so many bytes that were freed or allocated.
 const STEP_BYTES: u64 = 16 << 20;
 
-/// What has been free for so long is given back.
-const KEPT_FOR: Duration = Duration::from_secs(1);
+/// What has been free for so long is given back: a person's next query comes within it. ClickHouse's allocator waits as long.
+const KEPT_FOR: Duration = Duration::from_secs(5);
 
 /// Bytes that were freed since the process began.
 static FREED_BYTES: AtomicU64 = AtomicU64::new(0);

@@ -218,7 +218,7 @@ const GROUPS: &[Group] = &[
             "parquet_metadata_cache_max_entries", "parquet_metadata_cache_policy", "parquet_metadata_cache_size",
             "parquet_metadata_cache_size_ratio", "point_in_polygon_cache_size", "primary_index_cache_policy",
             "primary_index_cache_prewarm_ratio", "primary_index_cache_size", "primary_index_cache_size_ratio",
-            "query_cache", "query_condition_cache_policy", "query_condition_cache_size", "query_condition_cache_size_ratio",
+            "query_cache", "query_condition_cache_policy", "query_condition_cache_size_ratio",
             "s3_credentials_provider_max_cache_size", "text_index_header_cache_max_entries",
             "text_index_header_cache_policy", "text_index_header_cache_size", "text_index_header_cache_size_ratio",
             "text_index_postings_cache_max_entries", "text_index_postings_cache_policy", "text_index_postings_cache_size",

@@ -196,8 +196,9 @@ server_settings! {
     max_temporary_data_on_disk_size: u64 as "UInt64" = "0", Yes, "The most bytes of temporary data on disk that all queries may have at once; 0 is unlimited.";
     max_server_memory_usage: u64 as "UInt64" = "0", Yes, "The most memory in bytes that the server may use; 0 goes by max_server_memory_usage_to_ram_ratio.";
     max_server_memory_usage_to_ram_ratio: f64 as "Double" = "0.9", No, "The most memory that the server may use as a share of the machine's.";
-    memory_worker_purge_dirty_pages_threshold_ratio: f64 as "Double" = "0.2", Yes, "How much freed memory the process may keep for the next allocations, as a share of what the server may use; what is free for a second goes back to the system anyway.";
+    memory_worker_purge_dirty_pages_threshold_ratio: f64 as "Double" = "0.2", Yes, "How much freed memory the process may keep for the next allocations, as a share of what the server may use; what is free for five seconds goes back to the system anyway.";
     uncompressed_cache_size: u64 as "UInt64" = "0", Yes, "The most bytes of the cache of decoded columns; 0 is half of the memory that the server may use.";
+    query_condition_cache_size: u64 as "UInt64" = "104857600", Yes, "The most bytes that parts remember of which of their granules hold no match of a condition; 0 is nothing.";
     default_database: String as "String" = "default", No, "The database of sessions that name none.";
     default_profile: String as "String" = "default", No, "The profile under every user's own.";
     default_session_user: String as "String" = "default", Yes, "The user of clients that name none.";

@@ -6,6 +6,7 @@ mod backups;
 mod catalog_tables;
 mod clusters;
 mod columns_statistics;
+mod condition_cache;
 mod constant;
 mod dashboards;
 mod databases;
@@ -104,6 +105,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         mutations::mutations(&server, Viewer::default()),
         view_refreshes::view_refreshes(&server, Viewer::default()),
         backups::backups(&server),
+        condition_cache::query_condition_cache(),
         detached::detached_parts(&server, Viewer::default()),
         detached::detached_tables(&server, Viewer::default()),
         stack_trace::stack_trace(),

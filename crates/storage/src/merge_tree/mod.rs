@@ -3,6 +3,7 @@
 
 mod changes;
 mod chunks;
+pub(crate) mod conditions;
 mod expiry;
 mod insertion;
 mod merges;
@@ -47,6 +48,7 @@ use crate::table::{
 use crate::table_record::TableRecord;
 use changes::deleted_rows::Deletions;
 use chunks::packing::Packing;
+use conditions::{ConditionKey, unless_known};
 use merges::merge_control::MergeControl;
 pub(crate) use merges::merge_kind::is_merge_tree;
 use merges::merge_rule::MergeRule;
@@ -60,6 +62,7 @@ use parts::table_directory::TableDirectory;
 use projections::projection::{Parent, Projection};
 use scans::final_scan::FinalTable;
 use scans::origin::PartColumns;
+use scans::pruning::Segment;
 pub use scans::row_places::PartNumbers;
 use settings::ProjectionMode;
 use skip_index::SkipIndex;
@@ -627,6 +630,28 @@ impl TableMetadata for MergeTreeTable {
 }
 
 impl MergeTreeTable {
+    /// What the parts remember a condition by, where it is worth it: the scan of few rows takes no longer than asking.
+    fn condition_key(
+        &self,
+        predicate: &Expression,
+        request: &ScanRequest,
+        segments: &[Segment],
+    ) -> Option<ConditionKey> {
+        const ROWS_MIN: usize = 1 << 17;
+        let settings = request.condition_use.settings()?;
+        if segments.iter().map(|segment| segment.rows).sum::<usize>() < ROWS_MIN {
+            return None;
+        }
+        let TableIdentity { definition, fields, stored_positions, .. } = &*self.live.identity;
+        let column = |at: usize| {
+            let ids = fields.ids.get(stored_positions.get(at).copied().flatten()?)?;
+            let ColumnDescription { name, data_type, default, .. } = definition.columns.get(at)?;
+            // Parts without the column have its default, which may be over other columns.
+            Some(format!("{} {ids:?} {name:?} {data_type} {default:?}", fields.number))
+        };
+        ConditionKey::of(predicate, &column, settings)
+    }
+
     /// A scan of the parts by partitions, and within one in the order of their inserts.
     fn scan_in_order(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
         let mut parts = self.parts.parts.clone();
@@ -655,7 +680,13 @@ impl Table for MergeTreeTable {
             return Err(failure.clone());
         }
         let condition = scans::pruning::condition(&self.live, predicate.as_ref(), &request.bounds);
-        let segments = scans::pruning::select(&self.live, &self.parts, condition.as_ref());
+        let mut segments = scans::pruning::select(&self.live, &self.parts, condition.as_ref());
+        let mut request = request.clone();
+        request.condition_use.key =
+            predicate.as_ref().and_then(|predicate| self.condition_key(predicate, &request, &segments));
+        if let Some(key) = request.condition_use.key {
+            segments = unless_known(segments, key);
+        }
         let granularity = self.live.settings.index_granularity as u64;
         count(ProfileEvent::SelectedPartsTotal, self.parts.parts.len() as u64);
         let marks = self.parts.parts.iter().map(|part| part.rows.div_ceil(granularity)).sum();
@@ -669,15 +700,9 @@ impl Table for MergeTreeTable {
         let mut filters = scans::index_use::filters(&self.live, predicate.as_ref(), &request.skip_indexes);
         filters.retain(|filter| filter.is_useful());
         if let RowNumbers::Place(_) = request.row_numbers {
-            let row_numbers = RowNumbers::Place(PartNumbers::new(&self.parts.parts));
-            return scans::indexed_scan::scan(
-                &self.live,
-                segments,
-                &filters,
-                &ScanRequest { row_numbers, ..request.clone() },
-            );
+            request.row_numbers = RowNumbers::Place(PartNumbers::new(&self.parts.parts));
         }
-        scans::indexed_scan::scan(&self.live, segments, &filters, request)
+        scans::indexed_scan::scan(&self.live, segments, &filters, &request)
     }
 
     fn rows_at(&self, request: &ScanRequest, places: &[u64]) -> Result<Arc<dyn TableScan>> {

@@ -9,7 +9,7 @@ use std::task::{Wake, Waker};
 use squall_functions::FunctionContext;
 use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition};
 use squall_runtime::block_on;
-use squall_storage::{Claim, Databases, PartMerge, PartWork, RowNumbers, ScanRequest, Table, TableScan};
+use squall_storage::{Claim, ConditionUse, Databases, PartMerge, PartWork, RowNumbers, ScanRequest, Table, TableScan};
 use squall_types::{Block, Column, ColumnBuilder, DataType, Result, Schema, Value};
 
 pub fn columns(columns: &[(&str, &str)]) -> Vec<ColumnDescription> {
@@ -109,6 +109,7 @@ pub fn request(table: &dyn Table, names: &[&str], predicate: Option<Expression>)
         skip_indexes: Default::default(),
         row_numbers: RowNumbers::None,
         subcolumns: None,
+        condition_use: ConditionUse::default(),
     }
 }
 

@@ -502,7 +502,7 @@ settings! {
     optimize_use_implicit_projections: bool as Bool = "1", "Whether min() and max() of a column of integers, dates or times over a whole table are taken from what its parts say.";
     enable_positional_arguments: bool as Bool = "1", "Whether a number in GROUP BY, ORDER BY and LIMIT BY stands for a selected expression.";
     insert_null_as_default: bool as Bool = "1", "Whether INSERT SELECT inserts the column's default for NULL where the column takes no NULL.";
-    use_query_condition_cache: bool as Bool = "0", "Accepted for compatibility: there is no such cache.";
+    use_query_condition_cache: bool as Bool = "1", "Whether scans of many rows remember which granules hold no match of their condition, and leave out those that earlier ones found.";
     allow_experimental_analyzer: bool as Bool = "1", "Accepted for compatibility: there is one analyzer.";
     enable_analyzer: bool as Bool = "1", "Accepted for compatibility: there is one analyzer.";
     function_json_value_return_type_allow_complex: bool as Bool = "0", "Whether JSON_VALUE gives objects and arrays.";

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Error, Result};
+use squall_types::{Column, DataType, Error, Result, checkpoint};
 
+use super::distinct_values::{CutValues, Keyed, Values};
 use crate::accumulator::AggregateFunction;
-use crate::aggregate::distinct::hash_set::{HashSet, SetKey};
+use crate::aggregate::distinct::hash_set::SetKey;
 use crate::aggregate::distinct::parted::{Part, Parted, part_of};
 use crate::aggregate::distinct::uniq_exact::{HashKeys, Keys, PrimitiveKeys};
 use crate::aggregate::family::Call;
@@ -15,7 +16,8 @@ use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::element::{Element, Primitive, with_element};
 use crate::aggregate::values::number::with_number;
 use crate::aggregate::values::slot_order::by_slots;
-use crate::aggregate::values::value_list::{ValueList, list_column, read_list, write_list};
+use crate::aggregate::values::state_bytes::put_varint;
+use crate::aggregate::values::value_list::{ValueList, item_type, list_column, read_list, write_list};
 
 pub(in crate::aggregate) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     Ok(function(call.argument()?, call.limit()?.unwrap_or(usize::MAX), true))
@@ -53,87 +55,21 @@ impl<E, K> GroupUniqArray<E, K> {
     }
 }
 
-/// So few values are looked through one by one, and have no set of keys.
-const FEW: usize = 32;
-
-/// Distinct values with their keys.
-#[derive(Clone)]
-pub(in crate::aggregate) struct Values<K, V> {
-    /// Empty while there are few.
-    keys: HashSet<K>,
-    values: Vec<(K, V)>,
-}
-
-impl<K: Default, V> Default for Values<K, V> {
-    fn default() -> Self {
-        Self { keys: HashSet::default(), values: Vec::new() }
-    }
-}
-
-impl<K: SetKey, V> Values<K, V> {
-    #[inline]
-    fn add(&mut self, key: K, limit: usize, value: impl FnOnce() -> V) {
-        if self.values.len() >= limit {
-            return;
-        }
-        let is_new = if self.values.len() < FEW {
-            self.values.iter().all(|(known, _)| *known != key)
-        } else {
-            if self.keys.len() == 0 {
-                self.values.iter().for_each(|(known, _)| {
-                    self.keys.insert(*known);
-                });
-            }
-            self.keys.insert(key)
-        };
-        if is_new {
-            self.values.push((key, value()));
-        }
-    }
-}
-
-impl<K: SetKey, V: Clone> Part for Values<K, V> {
-    fn len(&self) -> usize {
-        self.values.len()
-    }
-
-    fn scatter(self, parts: &mut [Self]) {
-        for (key, value) in self.values {
-            parts[part_of(key.hash())].add(key, usize::MAX, || value);
-        }
-    }
-
-    fn merge(&mut self, other: Self) -> Result<()> {
-        if self.values.is_empty() {
-            *self = other;
-            return Ok(());
-        }
-        squall_types::checkpoint(16 * other.len())?;
-        other.values.into_iter().for_each(|(key, value)| self.add(key, usize::MAX, || value));
-        Ok(())
-    }
-
-    /// Without what the values hold outside of themselves.
-    fn memory_bytes(&self) -> usize {
-        self.keys.memory_bytes() + self.values.capacity() * size_of::<(K, V)>()
-    }
-}
-
 /// A group's values. Where they are many they become a list when the group is finished, and are no longer in the set.
-pub(in crate::aggregate) struct Distinct<E: Element, K: SetKey> {
+pub(in crate::aggregate) struct Distinct<E: Element<Owned: Keyed<K>>, K: SetKey> {
     set: Parted<Values<K, E::Owned>>,
     list: Option<Box<ValueList<E>>>,
     /// A part of what was cut: its list is put together with others before it becomes a column.
     is_part: bool,
 }
 
-impl<E: Element, K: SetKey> Clone for Distinct<E, K> {
+impl<E: Element<Owned: Keyed<K>>, K: SetKey> Clone for Distinct<E, K> {
     fn clone(&self) -> Self {
         Self { set: self.set.clone(), list: self.list.clone(), is_part: self.is_part }
     }
 }
 
-impl<E: Element, K: SetKey> Distinct<E, K> {
+impl<E: Element<Owned: Keyed<K>>, K: SetKey> Distinct<E, K> {
     fn new(set: Parted<Values<K, E::Owned>>) -> Self {
         Self { set, list: None, is_part: false }
     }
@@ -148,16 +84,12 @@ impl<E: Element, K: SetKey> Distinct<E, K> {
                     self.set.cut_if_large();
                 }
             }
-            Parted::Parts(parts) => parts[part_of(key.hash())].add(key, limit, value),
+            Parted::Parts(parts) => parts[part_of(key.hash())].add(key, value),
         }
-    }
-
-    fn values(&self) -> impl Iterator<Item = &E::Owned> {
-        self.set.parts().iter().flat_map(|part| &part.values).map(|(_, value)| value)
     }
 }
 
-impl<E: Element, K: Keys> StateFunction for GroupUniqArray<E, K> {
+impl<E: Element<Owned: Keyed<K::Key>>, K: Keys> StateFunction for GroupUniqArray<E, K> {
     type State = Distinct<E, K::Key>;
     type Rows<'a> = (Cow<'a, [K::Key]>, E::Rows<'a>);
 
@@ -179,7 +111,7 @@ impl<E: Element, K: Keys> StateFunction for GroupUniqArray<E, K> {
 
     fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
         match &state.set {
-            Parted::Whole(set) => set.keys.make_room(rows),
+            Parted::Whole(set) => set.make_room(rows),
             Parted::Parts(_) => squall_types::reserve(rows.saturating_mul(4 * size_of::<(K::Key, E::Owned)>())),
         }
     }
@@ -195,8 +127,8 @@ impl<E: Element, K: Keys> StateFunction for GroupUniqArray<E, K> {
     fn bring_near(&self, state: &Self::State, (keys, _): &Self::Rows<'_>, row: usize) {
         let key = keys[row];
         match &state.set {
-            Parted::Whole(set) => set.keys.bring_near(key),
-            Parted::Parts(parts) => parts[part_of(key.hash())].keys.bring_near(key),
+            Parted::Whole(set) => set.bring_near(key),
+            Parted::Parts(parts) => parts[part_of(key.hash())].bring_near(key),
         }
     }
 
@@ -207,8 +139,8 @@ impl<E: Element, K: Keys> StateFunction for GroupUniqArray<E, K> {
         if self.can_cut() {
             return into.set.merge(from.set);
         }
-        let values = from.set.into_sets().into_iter().flat_map(|set| set.values);
-        values.for_each(|(key, value)| into.add(key, self.limit, || value));
+        let Parted::Whole(values) = from.set else { return Err(Error::logical("a set with a limit was cut")) };
+        values.into_iter().for_each(|(key, value)| into.add(key, self.limit, || value));
         Ok(())
     }
 
@@ -221,7 +153,7 @@ impl<E: Element, K: Keys> StateFunction for GroupUniqArray<E, K> {
     }
 
     fn cut(&self, state: Self::State) -> Result<Vec<Self::State>> {
-        let part = |part| Distinct { is_part: true, ..Distinct::new(Parted::Whole(part)) };
+        let part = |part| Distinct { is_part: true, ..Distinct::new(Parted::Parts(vec![part])) };
         Ok(state.set.into_parts().into_iter().map(part).collect())
     }
 
@@ -232,9 +164,14 @@ impl<E: Element, K: Keys> StateFunction for GroupUniqArray<E, K> {
         }
         let list = state.list.get_or_insert_default();
         if !state.set.is_taken() {
-            for part in state.set.take_some(*items) {
+            if let Parted::Whole(set) = &mut state.set {
+                *items = items.saturating_sub(set.len());
+                std::mem::take(set).into_iter().for_each(|(_, value)| list.push(value));
+            }
+            for part in state.set.take_parts(*items) {
                 *items = items.saturating_sub(part.len());
-                part.values.into_iter().for_each(|(_, value)| list.push(value));
+                checkpoint(8 * part.len())?;
+                part.give(&mut |value| list.push(value));
             }
             return Ok(state.is_part && state.set.is_taken());
         }
@@ -242,7 +179,22 @@ impl<E: Element, K: Keys> StateFunction for GroupUniqArray<E, K> {
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        write_list::<E>(&self.data_type, state.set.len(), state.values(), out)
+        match &state.set {
+            Parted::Whole(set) => write_list::<E>(&self.data_type, set.len(), set.iter(), out),
+            Parted::Parts(parts) => {
+                let (mut count, mut written) = (0, Ok(()));
+                parts.iter().for_each(|part| part.visit(&mut |_| count += 1));
+                put_varint(count, out);
+                let item = item_type(&self.data_type)?;
+                let mut write = |value: &E::Owned| {
+                    if written.is_ok() {
+                        written = E::write(item, value, out);
+                    }
+                };
+                parts.iter().for_each(|part| part.visit(&mut write));
+                written
+            }
+        }
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
@@ -259,8 +211,11 @@ impl<E: Element, K: Keys> StateFunction for GroupUniqArray<E, K> {
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
         let list = |state: Self::State| {
             let mut list = state.list.map(|list| *list).unwrap_or_default();
-            for part in state.set.into_sets() {
-                list.append(ValueList::from(part.values.into_iter().map(|(_, value)| value).collect::<Vec<_>>()));
+            match state.set {
+                Parted::Whole(set) => {
+                    list.append(ValueList::from(set.into_iter().map(|(_, value)| value).collect::<Vec<_>>()))
+                }
+                Parted::Parts(parts) => parts.into_iter().for_each(|part| part.give(&mut |value| list.push(value))),
             }
             list
         };
@@ -269,7 +224,14 @@ impl<E: Element, K: Keys> StateFunction for GroupUniqArray<E, K> {
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
-        let heap_bytes = state.values().map(E::heap_bytes).sum::<usize>();
+        let mut heap_bytes = 0;
+        if E::HAS_HEAP {
+            let mut add = |value: &E::Owned| heap_bytes += E::heap_bytes(value);
+            match &state.set {
+                Parted::Whole(set) => set.iter().for_each(add),
+                Parted::Parts(parts) => parts.iter().for_each(|part| part.visit(&mut add)),
+            }
+        }
         state.set.memory_bytes() + heap_bytes + state.list.as_ref().map_or(0, |list| list.memory_bytes())
     }
 }

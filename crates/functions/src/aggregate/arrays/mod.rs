@@ -1,5 +1,6 @@
 //! Functions whose result is a list of the values: `groupArray` and its kin.
 
+mod distinct_values;
 pub(super) mod group_array;
 pub(super) mod group_array_insert_at;
 pub(super) mod group_array_intersect;

@@ -3,7 +3,8 @@
 
 use squall_types::{Result, checkpoint, prefetch};
 
-use super::parted::{Part, Parted, part_of};
+use super::key_bag::KeyBag;
+use super::parted::{Part, Parted, Whole, part_of};
 
 /// A key: its zero is `Default`, and [`SetKey::hash`] spreads its bits.
 pub(in crate::aggregate) trait SetKey: Copy + Eq + Default {
@@ -56,8 +57,11 @@ const LIST_MAX: usize = 8;
 const TABLE_MIN: usize = 32;
 const FAST_GROWTH_MAX: usize = 1 << 13;
 
-/// Slots of keys whose places are computed before any of them is looked at.
+/// Keys that are added to a table between two looks at whether it has to grow.
 const TOGETHER: usize = 16;
+
+/// A table of so many bytes is near enough.
+const CACHED_BYTES_MAX: usize = 256 << 10;
 
 /// A set of keys.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +136,7 @@ impl<K: SetKey> HashSet<K> {
                 *slot = key;
                 self.used += 1;
                 if self.used > self.used_max {
-                    self.grow((mask + 1) * if mask < FAST_GROWTH_MAX { 4 } else { 2 }, hash);
+                    self.grow(self.larger(), hash);
                 }
                 return true;
             }
@@ -154,36 +158,68 @@ impl<K: SetKey> HashSet<K> {
         squall_types::reserve(slots.saturating_mul(size_of::<K>()))
     }
 
-    /// Adds many keys. The first slots of several keys are read before any of them is decided on: in a table larger than the cache
-    /// these reads wait together, and most keys of a long column are found right there.
+    /// Adds many keys. In a table larger than the cache the slots of several keys are brought near before any is looked at, so that these reads
+    /// wait together.
     pub fn extend(&mut self, keys: &[K]) {
-        let (chunks, rest) = keys.as_chunks::<TOGETHER>();
-        for chunk in chunks {
+        for keys in keys.chunks(TOGETHER) {
             if !self.is_table() {
-                chunk.iter().for_each(|&key| {
+                keys.iter().for_each(|&key| {
                     self.insert(key);
                 });
                 continue;
             }
-            let found: [K; TOGETHER] = std::array::from_fn(|at| self.first_slot(chunk[at].hash()));
-            for (&key, found) in chunk.iter().zip(found) {
-                if found != key || key == K::default() {
-                    self.insert(key);
+            if self.used as usize + TOGETHER > self.used_max as usize {
+                let hash = keys.first().map_or(0, |key| key.hash());
+                self.grow(self.larger(), hash);
+            }
+            if size_of_val(&self.slots[..]) > CACHED_BYTES_MAX {
+                keys.iter().for_each(|&key| self.bring_near(key));
+            }
+            let slots = &mut self.slots[..];
+            let mask = slots.len() - 1;
+            let mut new = 0;
+            for &key in keys {
+                if key == K::default() {
+                    self.has_zero = true;
+                    continue;
+                }
+                let mut at = key.hash() as usize & mask;
+                loop {
+                    // `at & mask` is below the power of two that is the length: no check is left of the indexing.
+                    let slot = &mut slots[at & mask];
+                    if *slot == key {
+                        break;
+                    }
+                    if *slot == K::default() {
+                        *slot = key;
+                        new += 1;
+                        break;
+                    }
+                    at += 1;
                 }
             }
+            self.used += new;
         }
-        rest.iter().for_each(|&key| {
-            self.insert(key);
-        });
     }
 
-    /// What is where a key of this hash would be if no other were in its way.
-    #[inline]
-    fn first_slot(&self, hash: u64) -> K {
-        match self.slots.len().checked_sub(1) {
-            Some(mask) if mask + 1 >= TABLE_MIN => self.slots[hash as usize & mask],
-            _ => K::default(),
+    /// The slots of the table after the next growth.
+    fn larger(&self) -> usize {
+        let slots = self.slots.len();
+        slots * if slots <= FAST_GROWTH_MAX { 4 } else { 2 }
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> Vec<K> {
+        let mut keys = vec![K::default(); self.used as usize + 1];
+        let mut count = 0;
+        // Without a branch: which slots are free cannot be guessed.
+        for slot in &self.slots {
+            keys[count] = *slot;
+            count += usize::from(*slot != K::default());
         }
+        // The zero key is there already, behind the others.
+        keys.truncate(count + usize::from(self.has_zero));
+        keys
     }
 
     #[cold]
@@ -204,7 +240,7 @@ impl<K: SetKey> HashSet<K> {
     }
 
     /// Makes a table for so many keys in all, where they are more than a list.
-    fn reserve(&mut self, keys: usize) {
+    pub fn reserve(&mut self, keys: usize) {
         let size = (keys * 2).next_power_of_two().max(TABLE_MIN);
         if keys > LIST_MAX && size > self.slots.len() {
             // With the highest bound, so that as many do fit.
@@ -259,15 +295,6 @@ impl<K: SetKey> Part for HashSet<K> {
         Self::len(self)
     }
 
-    fn scatter(self, parts: &mut [Self]) {
-        // A quarter more than there will be on average.
-        let keys = self.len() / parts.len();
-        parts.iter_mut().for_each(|part| part.reserve(keys + keys / 4));
-        self.iter().for_each(|key| {
-            parts[part_of(key.hash())].insert(key);
-        });
-    }
-
     /// Adds the keys of another set; the larger one stays in place.
     fn merge(&mut self, mut other: Self) -> Result<()> {
         if other.slots.len() > self.slots.len() {
@@ -305,19 +332,27 @@ impl<K: SetKey> Part for HashSet<K> {
     }
 }
 
+impl<K: SetKey> Whole for HashSet<K> {
+    type Cut = KeyBag<K>;
+
+    fn scatter(self, parts: &mut [KeyBag<K>]) {
+        let mut keys: Vec<Vec<K>> = vec![Vec::new(); parts.len()];
+        self.keys().into_iter().for_each(|key| keys[part_of(key.hash())].push(key));
+        parts.iter_mut().zip(keys).for_each(|(part, keys)| *part = KeyBag::of_distinct(keys));
+    }
+}
+
 impl<K: SetKey> Parted<HashSet<K>> {
-    /// Adds a key; whether it is new.
+    /// Adds a key.
     #[inline]
-    pub fn insert(&mut self, key: K) -> bool {
+    pub fn insert(&mut self, key: K) {
         match self {
             Self::Whole(set) => {
-                let is_new = set.insert(key);
-                if is_new {
+                if set.insert(key) {
                     self.cut_if_large();
                 }
-                is_new
             }
-            Self::Parts(parts) => parts[part_of(key.hash())].insert(key),
+            Self::Parts(parts) => parts[part_of(key.hash())].push(key),
         }
     }
 
@@ -326,7 +361,7 @@ impl<K: SetKey> Parted<HashSet<K>> {
     pub fn bring_near(&self, key: K) {
         match self {
             Self::Whole(set) => set.bring_near(key),
-            Self::Parts(parts) => parts[part_of(key.hash())].bring_near(key),
+            Self::Parts(parts) => prefetch(parts, part_of(key.hash())),
         }
     }
 
@@ -344,21 +379,7 @@ impl<K: SetKey> Parted<HashSet<K>> {
             self.cut_if_large();
         }
         let Self::Parts(parts) = self else { return };
-        let (chunks, rest) = keys.as_chunks::<TOGETHER>();
-        for chunk in chunks {
-            let found: [K; TOGETHER] = std::array::from_fn(|at| {
-                let hash = chunk[at].hash();
-                parts[part_of(hash)].first_slot(hash)
-            });
-            for (&key, found) in chunk.iter().zip(found) {
-                if found != key || key == K::default() {
-                    parts[part_of(key.hash())].insert(key);
-                }
-            }
-        }
-        for &key in rest {
-            parts[part_of(key.hash())].insert(key);
-        }
+        keys.iter().for_each(|&key| parts[part_of(key.hash())].push(key));
     }
 
     /// Reserves the memory that so many keys more may need at once.
@@ -368,18 +389,24 @@ impl<K: SetKey> Parted<HashSet<K>> {
     pub fn make_room(&self, keys: usize) -> Result<()> {
         match self {
             Self::Whole(set) => set.make_room(keys),
-            // Parts are small, and few of them grow for one block's keys. Those that have grown leave pieces behind that the allocator has
-            // no use for at once: about an eighth of what all hold.
-            Self::Parts(_) => {
-                let left_behind = self.memory_bytes() / 8;
-                squall_types::reserve(keys.saturating_mul(4 * size_of::<K>()).saturating_add(left_behind))
-            }
+            Self::Parts(parts) => squall_types::reserve(KeyBag::<K>::room_for(keys, parts.len())),
         }
     }
 
-    /// Every key, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = K> + '_ {
-        self.parts().iter().flat_map(HashSet::iter)
+    /// Calls `visit` with every key once, in no order.
+    pub fn for_each(&self, mut visit: impl FnMut(K)) {
+        match self {
+            Self::Whole(set) => set.iter().for_each(visit),
+            Self::Parts(parts) => parts.iter().for_each(|part| part.clone().into_table().iter().for_each(&mut visit)),
+        }
+    }
+
+    /// The number of keys, each counted once.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Whole(set) => set.len(),
+            Self::Parts(parts) => parts.iter().map(|part| part.clone().into_table().len()).sum(),
+        }
     }
 }
 

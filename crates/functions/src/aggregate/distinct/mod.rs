@@ -5,6 +5,7 @@ pub(crate) mod group_bitmap;
 mod growing_integers;
 pub(super) mod hash_set;
 pub(super) mod hyper_log_log;
+pub(super) mod key_bag;
 pub(super) mod parted;
 pub(super) mod small_set;
 pub(super) mod uniq;

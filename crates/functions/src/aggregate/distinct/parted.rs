@@ -8,15 +8,12 @@ use crate::accumulator::CUT_PARTS;
 /// A set with more values is cut.
 const WHOLE_MAX: usize = 1 << 17;
 
-/// What is cut: a set of values with hashes.
+/// Values that are told apart by their hashes.
 pub(in crate::aggregate) trait Part: Default + Clone {
     /// The number of values.
     fn len(&self) -> usize;
 
-    /// Moves each value to the part of its hash, [`part_of`], of [`CUT_PARTS`].
-    fn scatter(self, parts: &mut [Self]);
-
-    /// Adds the values of another set.
+    /// Adds the values of another.
     ///
     /// # Errors
     /// `MEMORY_LIMIT_EXCEEDED`, and those of a checkpoint.
@@ -24,6 +21,15 @@ pub(in crate::aggregate) trait Part: Default + Clone {
 
     /// Bytes held.
     fn memory_bytes(&self) -> usize;
+}
+
+/// A set that can be cut.
+pub(in crate::aggregate) trait Whole: Part {
+    /// What it is cut into.
+    type Cut: Part;
+
+    /// Moves each value to the part of its hash, [`part_of`], of [`CUT_PARTS`].
+    fn scatter(self, parts: &mut [Self::Cut]);
 }
 
 /// The one of [`CUT_PARTS`] that a hash belongs to.
@@ -34,36 +40,31 @@ pub(in crate::aggregate) fn part_of(hash: u64) -> usize {
 
 /// A set that is cut where it is large.
 #[derive(Clone, Debug)]
-pub(in crate::aggregate) enum Parted<S> {
+pub(in crate::aggregate) enum Parted<S: Whole> {
     /// One set of all values.
     Whole(S),
-    /// As many sets as [`CUT_PARTS`].
-    Parts(Vec<S>),
+    /// As many as [`CUT_PARTS`]; or one of them alone, which is merged with its like.
+    Parts(Vec<S::Cut>),
 }
 
-impl<S: Part> Default for Parted<S> {
+impl<S: Whole> Default for Parted<S> {
     fn default() -> Self {
         Self::Whole(S::default())
     }
 }
 
-impl<S: Part> Parted<S> {
+impl<S: Whole> Parted<S> {
     /// The number of values.
     pub fn len(&self) -> usize {
-        self.parts().iter().map(S::len).sum()
+        match self {
+            Self::Whole(whole) => whole.len(),
+            Self::Parts(parts) => parts.iter().map(S::Cut::len).sum(),
+        }
     }
 
     /// Whether it is cut already.
     pub fn is_cut(&self) -> bool {
         matches!(self, Self::Parts(_))
-    }
-
-    /// The sets that together are this one.
-    pub fn parts(&self) -> &[S] {
-        match self {
-            Self::Whole(whole) => std::slice::from_ref(whole),
-            Self::Parts(parts) => parts,
-        }
     }
 
     /// Cuts the set if it has become large.
@@ -82,23 +83,15 @@ impl<S: Part> Parted<S> {
     }
 
     /// The values as [`CUT_PARTS`] sets.
-    pub fn into_parts(self) -> Vec<S> {
+    pub fn into_parts(self) -> Vec<S::Cut> {
         match self {
             Self::Whole(whole) => {
-                let mut parts = vec![S::default(); CUT_PARTS];
+                let mut parts = vec![S::Cut::default(); CUT_PARTS];
                 if whole.len() > 0 {
                     whole.scatter(&mut parts);
                 }
                 parts
             }
-            Self::Parts(parts) => parts,
-        }
-    }
-
-    /// The sets that together are this one.
-    pub fn into_sets(self) -> Vec<S> {
-        match self {
-            Self::Whole(whole) => vec![whole],
             Self::Parts(parts) => parts,
         }
     }
@@ -128,22 +121,19 @@ impl<S: Part> Parted<S> {
         Ok(())
     }
 
-    /// Takes sets out, one after the other, until they have at least `values` values together or none is left.
-    pub fn take_some(&mut self, values: usize) -> Vec<S> {
-        match self {
-            Self::Whole(whole) => vec![std::mem::take(whole)],
-            Self::Parts(parts) => {
-                let mut taken = Vec::new();
-                let mut count = 0;
-                while count < values
-                    && let Some(part) = parts.pop()
-                {
-                    count += part.len();
-                    taken.push(part);
-                }
-                taken
+    /// Takes parts out, one after the other, until they have at least `values` values together or none is left.
+    pub fn take_parts(&mut self, values: usize) -> Vec<S::Cut> {
+        let mut taken = Vec::new();
+        if let Self::Parts(parts) = self {
+            let mut count = 0;
+            while count < values
+                && let Some(part) = parts.pop()
+            {
+                count += part.len();
+                taken.push(part);
             }
         }
+        taken
     }
 
     /// Whether nothing is left to be taken.
@@ -158,7 +148,9 @@ impl<S: Part> Parted<S> {
     pub fn memory_bytes(&self) -> usize {
         match self {
             Self::Whole(whole) => whole.memory_bytes(),
-            Self::Parts(parts) => parts.capacity() * size_of::<S>() + parts.iter().map(S::memory_bytes).sum::<usize>(),
+            Self::Parts(parts) => {
+                parts.capacity() * size_of::<S::Cut>() + parts.iter().map(S::Cut::memory_bytes).sum::<usize>()
+            }
         }
     }
 }

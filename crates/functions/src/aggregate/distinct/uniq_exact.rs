@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::UInt64Type;
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
 
 use crate::accumulator::AggregateFunction;
 
 use super::hash_set::{HashSet, SetKey};
-use super::parted::Parted;
+use super::parted::{Part, Parted};
 use super::small_set::{ManyKeys, SmallSet};
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
@@ -88,20 +88,17 @@ key_bits!(
     UInt8Type u32, |value| value.into(), u8;
     UInt16Type u32, |value| value.into(), u16;
     Int8Type u32, |value| value as u32, i8;
-    Int16Type u32, |value| value as u32, i16;
-    Int32Type u32, |value| value as u32, u32;
-    Float32Type u32, |value| value.to_bits(), u32;
-    Int64Type u64, |value| value as u64, u64;
-    Float64Type u64, |value| value.to_bits(), u64
+    Int16Type u32, |value| value as u32, i16
 );
 
+/// Types whose values have the bits of their keys.
 macro_rules! key_is_value {
     ($($kind:ident $key:ty),*) => {
         $(impl KeyBits for arrow_array::types::$kind {
             type Key = $key;
 
             fn keys(column: &Column) -> Result<Cow<'_, [$key]>> {
-                Ok(Cow::Borrowed(column.as_primitive::<Self>()?.values()))
+                Ok(Cow::Borrowed(column.as_primitive::<Self>()?.values().inner().typed_data()))
             }
 
             fn put(key: $key, out: &mut Vec<u8>) {
@@ -115,7 +112,7 @@ macro_rules! key_is_value {
     };
 }
 
-key_is_value!(UInt32Type u32, UInt64Type u64);
+key_is_value!(UInt32Type u32, UInt64Type u64, Int32Type u32, Int64Type u64, Float32Type u32, Float64Type u64);
 
 #[derive(Debug)]
 pub(in crate::aggregate) struct PrimitiveKeys<T>(PhantomData<T>);
@@ -163,7 +160,7 @@ struct UniqExact<K> {
 
 /// Many distinct keys. Those that are counted already are no longer there.
 #[derive(Clone, Debug)]
-pub(in crate::aggregate) struct Distinct<K> {
+pub(in crate::aggregate) struct Distinct<K: SetKey> {
     set: Parted<HashSet<K>>,
     counted: u64,
 }
@@ -253,6 +250,7 @@ impl<K: Keys> StateFunction for UniqExact<K> {
         })
     }
 
+    /// Where keys are not told apart yet, copies count.
     fn items(&self, state: &Self::State) -> usize {
         match state {
             SmallSet::Few { count, .. } => usize::from(*count),
@@ -266,17 +264,23 @@ impl<K: Keys> StateFunction for UniqExact<K> {
 
     fn cut(&self, mut state: Self::State) -> Result<Vec<Self::State>> {
         let sets = std::mem::take(&mut state.many().set).into_parts().into_iter();
-        Ok(sets.map(|part| SmallSet::Many(Box::new(Distinct::new(Parted::Whole(part))))).collect())
+        Ok(sets.map(|part| SmallSet::Many(Box::new(Distinct::new(Parted::Parts(vec![part]))))).collect())
     }
 
     fn settle(&self, state: &mut Self::State, items: &mut usize) -> Result<bool> {
         let SmallSet::Many(many) = state else { return Ok(true) };
-        let count = match &mut many.set {
-            Parted::Whole(set) => std::mem::take(set).len(),
-            Parted::Parts(_) => many.set.take_some(*items).iter().map(HashSet::len).sum(),
-        };
+        let (mut keys, mut count) = (0, 0);
+        if let Parted::Whole(set) = &mut many.set {
+            count = std::mem::take(set).len();
+            keys = count;
+        }
+        for part in many.set.take_parts(*items) {
+            checkpoint(8 * part.len())?;
+            keys += part.len();
+            count += part.into_table().len();
+        }
         many.counted += count as u64;
-        *items = items.saturating_sub(count);
+        *items = items.saturating_sub(keys);
         let is_settled = many.set.is_taken();
         if is_settled {
             many.set = Parted::default();
@@ -285,10 +289,15 @@ impl<K: Keys> StateFunction for UniqExact<K> {
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        put_varint(self.items(state) as u64, out);
         match state {
-            SmallSet::Few { .. } => state.few().iter().for_each(|key| K::put(*key, out)),
-            SmallSet::Many(many) => many.set.iter().for_each(|key| K::put(key, out)),
+            SmallSet::Few { count, .. } => {
+                put_varint((*count).into(), out);
+                state.few().iter().for_each(|key| K::put(*key, out));
+            }
+            SmallSet::Many(many) => {
+                put_varint(many.set.count() as u64, out);
+                many.set.for_each(|key| K::put(key, out));
+            }
         }
         Ok(())
     }
@@ -305,7 +314,7 @@ impl<K: Keys> StateFunction for UniqExact<K> {
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
         let count = |state: &Self::State| match state {
             SmallSet::Few { count, .. } => u64::from(*count),
-            SmallSet::Many(many) => many.counted + many.set.len() as u64,
+            SmallSet::Many(many) => many.counted + many.set.count() as u64,
         };
         Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, states.iter().map(count).collect()))
     }

@@ -224,7 +224,8 @@ pub(in crate::aggregate) fn read_list<E: Element>(list_type: &DataType, bytes: &
     Ok(values)
 }
 
-fn item_type(list_type: &DataType) -> Result<&DataType> {
+/// The type of a list's values.
+pub(in crate::aggregate) fn item_type(list_type: &DataType) -> Result<&DataType> {
     match list_type {
         DataType::Array(item) => Ok(item),
         _ => Err(Error::logical("a list of values is not of type Array")),

@@ -9,7 +9,9 @@ use squall_engine::QueryContext;
 use squall_files::{FileTable, FileTableOptions, Reach};
 use squall_formats::FormatOptions;
 use squall_runtime::block_on;
-use squall_storage::{AddedRows, Claim, ForeignRows, InsertLimits, RowNumbers, ScanRequest, SkipIndexUse, Table};
+use squall_storage::{
+    AddedRows, Claim, ConditionUse, ForeignRows, InsertLimits, RowNumbers, ScanRequest, SkipIndexUse, Table,
+};
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 use tokio::sync::mpsc::{Sender, channel};
 
@@ -77,6 +79,7 @@ fn read(file: &ForeignRows, schema: &Schema, options: FormatOptions, blocks: &Se
         skip_indexes: SkipIndexUse::default(),
         row_numbers: RowNumbers::None,
         subcolumns: None,
+        condition_use: ConditionUse::default(),
     })?;
     let mut row = 0;
     loop {

@@ -47,6 +47,10 @@ pub(in crate::query) async fn run(
             server.databases.clear_column_cache();
             Ok(Answer::Done)
         }
+        SystemCommand::ClearQueryConditionCache => {
+            squall_storage::clear_condition_cache();
+            Ok(Answer::Done)
+        }
         SystemCommand::ReloadAsynchronousMetrics => {
             let server = server.clone();
             run_blocking(move || Ok(server.asynchronous_metrics.update(&server))).await?;

@@ -15,7 +15,7 @@ use super::super::{Databases, Rewrite, RewriteOf};
 use super::{COLUMNS, MORE, Pieces, ROWS};
 use crate::merge_tree::PartSelection;
 use crate::mutation::{MutationStep, StoredMutation};
-use crate::table::{Claim, PartWork, RowNumbers, ScanRequest, SkipIndexUse, Table, TableScan};
+use crate::table::{Claim, ConditionUse, PartWork, RowNumbers, ScanRequest, SkipIndexUse, Table, TableScan};
 
 fn column(name: &str) -> ColumnDescription {
     ColumnDescription::new(name, DataType::UInt64)
@@ -50,6 +50,7 @@ fn read_numbered(source: &dyn Table, each: &mut dyn FnMut(Block, Column) -> Resu
         skip_indexes: SkipIndexUse::default(),
         row_numbers: RowNumbers::WithinPart,
         subcolumns: None,
+        condition_use: ConditionUse::default(),
     })?;
     read(&*scan, &mut |block| {
         let (mut columns, mut fields) = (block.columns().to_vec(), block.schema().fields.clone());
@@ -220,6 +221,7 @@ pub(super) fn pieces(table: &dyn Table) -> Pieces {
         skip_indexes: SkipIndexUse::default(),
         row_numbers: RowNumbers::None,
         subcolumns: None,
+        condition_use: ConditionUse::default(),
     };
     let mut rows: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
     let scanned = table.scan(&request).and_then(|scan| {

@@ -362,7 +362,9 @@ mod tests {
         let control = Arc::new(MergeControl::new(0));
         let cancelled = Arc::new(AtomicU64::default());
         let seen = cancelled.clone();
-        let cancel: Cancel = Arc::new(move || drop(seen.fetch_add(1, Ordering::SeqCst)));
+        let cancel: Cancel = Arc::new(move || {
+            seen.fetch_add(1, Ordering::SeqCst);
+        });
         let turn = control.begin(1, cancel.clone()).unwrap();
         let lock = control.lock(&["all_1_1_0".into()]).unwrap();
         let hold = control.hold();

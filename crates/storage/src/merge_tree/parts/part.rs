@@ -27,6 +27,7 @@ use crate::column_cache::{ChunkOrigin, ChunkSlot, ColumnCache};
 use crate::identity::TableIdentity;
 use crate::key_condition::ValueRange;
 use crate::merge_tree::MergeTree;
+use crate::merge_tree::conditions::PartConditions;
 use crate::merge_tree::scans::zone_map::ZoneMap;
 use crate::merge_tree::skip_index::{IndexDescription, Wanted};
 
@@ -77,6 +78,8 @@ pub(crate) struct Part {
     pub(super) place: PartPlace,
     /// What it has of projections, once somebody asked, as its description lists them.
     projections: Box<[OnceLock<Option<Arc<Part>>>]>,
+    /// What scans found out about conditions.
+    pub(in crate::merge_tree) conditions: Arc<PartConditions>,
     /// When this process first knew it.
     pub(in crate::merge_tree) born: Instant,
 }
@@ -139,6 +142,7 @@ impl Part {
         let rows = description.rows() as u64;
         Self {
             projections: description.projections.iter().map(|_| OnceLock::new()).collect(),
+            conditions: PartConditions::new(&file.path),
             file,
             description,
             rows,

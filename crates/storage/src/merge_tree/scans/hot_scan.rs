@@ -2,6 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
 use arrow_array::Array;
@@ -9,6 +10,7 @@ use arrow_array::types::UInt64Type;
 use arrow_select::interleave::interleave;
 use squall_types::{Block, Column, DataType, Error, Result, Rows, Schema, reserve};
 
+use super::learning::Learning;
 use super::pruning::{Segment, selection};
 use crate::column_cache::ColumnCache;
 use crate::merge_tree::parts::part::Part;
@@ -30,6 +32,10 @@ pub(in crate::merge_tree) struct HotScan {
     selection: ScanSelection,
     /// Kept so that their files, and what else readers of them may open, stay.
     parts: Arc<[Arc<Part>]>,
+    /// The condition, where it is to be found out which granules have no match.
+    learning: Option<Learning>,
+    /// Rows left out since somebody asked.
+    left_out: AtomicU64,
 }
 
 struct HotSegment {
@@ -42,12 +48,13 @@ struct HotSegment {
 }
 
 impl HotScan {
-    /// The scan, or the segments back where a chunk is not decoded.
+    /// The scan, or the segments back where a chunk is not decoded. `is_as_asked` says that the request's condition is over these columns.
     pub(in crate::merge_tree) fn new(
         cache: &ColumnCache,
         segments: Vec<Segment>,
         columns: &[usize],
         request: &ScanRequest,
+        is_as_asked: bool,
     ) -> Result<Self, Vec<Segment>> {
         let (mut misses, mut chunks) = (0, 0);
         let mut found: Vec<Arc<[Rows]>> = Vec::with_capacity(segments.len());
@@ -63,7 +70,8 @@ impl HotScan {
         if misses > 0 {
             return Err(segments);
         }
-        Ok(Self::over(segments, request, found))
+        let learning = if is_as_asked { Learning::of(&segments, request) } else { None };
+        Ok(Self { learning, ..Self::over(segments, request, found) })
     }
 
     /// The scan of chunks in memory, which are given for each segment.
@@ -94,6 +102,8 @@ impl HotScan {
             claims: RowClaims::new(request.limited(rows)),
             selection,
             parts: parts.into(),
+            learning: None,
+            left_out: AtomicU64::new(0),
         }
     }
 }
@@ -115,7 +125,13 @@ impl TableScan for HotScan {
             claims: RowClaims::new(self.claims.total()),
             selection: self.selection,
             parts: self.parts.clone(),
+            learning: None,
+            left_out: AtomicU64::new(0),
         }))
+    }
+
+    fn take_left_out(&self) -> u64 {
+        self.left_out.swap(0, Ordering::Relaxed)
     }
 
     fn claim(&self, rows: u64, _: &Waker) -> Claim {
@@ -141,7 +157,15 @@ impl TableScan for HotScan {
             let rows = left.min((segment.rows as u64).saturating_sub(skip)) as usize;
             if rows > 0 {
                 let offset = segment.offset + skip as usize;
-                if consume(slice(&self.schema, &segment.chunks, offset, rows, segment.first)?)?.is_break() {
+                let block = slice(&self.schema, &segment.chunks, offset, rows, segment.first)?;
+                let left = match &self.learning {
+                    Some(learning) => learning.test(at, offset, block)?,
+                    None => Some(block),
+                };
+                self.left_out.fetch_add((rows - left.as_ref().map_or(0, Block::rows)) as u64, Ordering::Relaxed);
+                if let Some(block) = left
+                    && consume(block)?.is_break()
+                {
                     break;
                 }
             }

@@ -102,7 +102,7 @@ fn plain_scan(
     request: &ScanRequest,
     is_as_asked: bool,
 ) -> Arc<dyn TableScan> {
-    let segments = match HotScan::new(&live.cache, segments, columns, request) {
+    let segments = match HotScan::new(&live.cache, segments, columns, request, is_as_asked) {
         Ok(scan) => return Arc::new(scan),
         Err(segments) => segments,
     };

@@ -8,6 +8,7 @@ pub(super) mod hot_scan;
 pub(super) mod index_use;
 pub(super) mod indexed_scan;
 pub(super) mod key_search;
+mod learning;
 pub(super) mod mapped_scan;
 pub(super) mod origin;
 mod prewhere_piece;

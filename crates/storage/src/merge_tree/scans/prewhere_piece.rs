@@ -17,7 +17,9 @@ const PAGE_ROWS: usize = 8192;
 const GAP_ROWS: usize = 16;
 /// Rows of a row group that are tested and handed out together.
 pub(super) struct Piece {
-    /// The rows that passed so far, in the row group.
+    /// The rows before any was tested, in the row group.
+    pub whole: Vec<Range<usize>>,
+    /// Those that passed so far.
     pub ranges: Vec<Range<usize>>,
     /// Their columns that were read, by place.
     pub held: Vec<Option<Column>>,

@@ -21,6 +21,7 @@ use super::prewhere_steps::{Step, steps};
 use super::pruning::{Segment, by_row_group, rows_from, selection};
 use super::retention::Missing;
 use crate::column_cache::{ChunkLoad, ColumnCache};
+use crate::merge_tree::conditions::TestedGranules;
 use crate::merge_tree::parts::part::Part;
 use crate::table::{Claim, Morsel, RowNumbers, ScanRequest, ScanSelection, TableScan};
 
@@ -41,6 +42,8 @@ pub(in crate::merge_tree) struct PrewhereScan {
     outcomes: Vec<Outcome>,
     /// Rows left out since somebody asked.
     left_out: AtomicU64,
+    /// Where the condition is to be remembered: which granules hold a match.
+    granules: Option<TestedGranules>,
     state: Mutex<State>,
     waiters: Arc<Waiters>,
     this: Weak<Self>,
@@ -197,6 +200,7 @@ impl PrewhereScan {
             outcomes: steps.iter().map(|_| Outcome::default()).collect(),
             steps,
             left_out: AtomicU64::new(0),
+            granules: request.condition_use.key.map(|key| TestedGranules::of(key, &segments)),
             state: Mutex::new(State { groups, first_open: 0 }),
             waiters: Arc::default(),
             this: this.clone(),
@@ -238,9 +242,9 @@ impl PrewhereScan {
                 let rows_of_group =
                     group.part.description.row_groups.get(group.row_group).map_or(0, |group| group.rows);
                 let rows = direct_rows(rows_of_group as u64, decoded) as usize;
-                let piece = |first: usize| Piece {
-                    ranges: rows_from(&group.segments, first, rows.min(group.rows - first)),
-                    held: vec![None; self.columns.len()],
+                let piece = |first: usize| {
+                    let ranges = rows_from(&group.segments, first, rows.min(group.rows - first));
+                    Piece { whole: ranges.clone(), ranges, held: vec![None; self.columns.len()] }
                 };
                 group.pieces = (0..group.rows).step_by(rows).map(|first| Some(piece(first))).collect();
                 self.begin(group, stage);
@@ -413,6 +417,9 @@ impl TableScan for PrewhereScan {
         let mut piece = piece.ok_or_else(|| Error::logical("a piece that is read twice"))?;
         self.test(&part, row_group, &stage, &chunks, &mut piece)?;
         let is_left = !piece.ranges.is_empty();
+        if let Some(granules) = self.granules.as_ref().filter(|_| !is_left || self.is_last(&stage)) {
+            granules.note_ranges(&part, row_group, (&piece.whole, &piece.ranges));
+        }
         if !self.is_last(&stage) {
             self.finished(at, place, is_left.then_some(piece));
             return Ok(());

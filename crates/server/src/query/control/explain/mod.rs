@@ -9,7 +9,7 @@ use std::time::Instant;
 use squall_engine::QueryContext;
 use squall_planner::{ExplainOptions, Plan, Scan, Shown, explain_plan, not_explained};
 use squall_sql::ast::{self, ExplainKind, Literal, SettingValue, Statement};
-use squall_storage::{RowNumbers, ScanRequest, SkipIndexUse, TableHandle};
+use squall_storage::{ConditionUse, RowNumbers, ScanRequest, SkipIndexUse, TableHandle};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings};
 
 pub(in crate::query) use analyze::Analyzed;
@@ -149,6 +149,7 @@ fn request_of(scan: &Scan, settings: &Settings) -> ScanRequest {
         skip_indexes: SkipIndexUse::new(settings),
         row_numbers: RowNumbers::None,
         subcolumns: None,
+        condition_use: ConditionUse::default(),
     }
 }
 

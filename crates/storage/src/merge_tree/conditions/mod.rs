@@ -1,0 +1,15 @@
+//! What scans found out about conditions and keep for later ones: ClickHouse's query condition cache. A part remembers by
+//! [`ConditionKey`] which of its granules hold no row that meets a condition; `condition_cache` bounds what all parts remember.
+
+mod condition_cache;
+mod condition_key;
+mod known_granules;
+mod tested_granules;
+
+pub(in crate::merge_tree) use condition_cache::PartConditions;
+pub use condition_cache::{
+    ConditionCacheEntry, clear_condition_cache, condition_cache_entries, set_condition_cache_size,
+};
+pub(crate) use condition_key::ConditionKey;
+pub(in crate::merge_tree) use known_granules::unless_known;
+pub(in crate::merge_tree) use tested_granules::TestedGranules;
