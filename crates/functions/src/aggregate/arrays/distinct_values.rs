@@ -178,7 +178,7 @@ macro_rules! numbers {
 }
 
 numbers!(
-    u32: u8, |key| key as u8; u16, |key| key as u16; u32, |key| key; i8, |key| key as i8; i16, |key| key as i16;
-        i32, |key| key as i32; f32, |key| f32::from_bits(key),
+    u16: u8, |key| key as u8; u16, |key| key; i8, |key| key as i8; i16, |key| key as i16,
+    u32: u32, |key| key; i32, |key| key as i32; f32, |key| f32::from_bits(key),
     u64: u64, |key| key; i64, |key| key as i64; f64, |key| f64::from_bits(key),
 );

@@ -117,7 +117,10 @@ impl<K: SetKey> KeyBag<K> {
     fn take_table(&mut self) -> HashSet<K> {
         self.close();
         let mut table = match std::mem::replace(&mut self.known, Known::List(Vec::new())) {
-            Known::Table(table) => table,
+            Known::Table(table) => {
+                table.bring_all_near();
+                table
+            }
             Known::List(keys) => {
                 let mut table = HashSet::default();
                 // They were mostly new before, if there was a before.

@@ -85,10 +85,8 @@ macro_rules! key_bits {
 }
 
 key_bits!(
-    UInt8Type u32, |value| value.into(), u8;
-    UInt16Type u32, |value| value.into(), u16;
-    Int8Type u32, |value| value as u32, i8;
-    Int16Type u32, |value| value as u32, i16
+    UInt8Type u16, |value| value.into(), u8;
+    Int8Type u16, |value| value as u16, i8
 );
 
 /// Types whose values have the bits of their keys.
@@ -112,7 +110,10 @@ macro_rules! key_is_value {
     };
 }
 
-key_is_value!(UInt32Type u32, UInt64Type u64, Int32Type u32, Int64Type u64, Float32Type u32, Float64Type u64);
+key_is_value!(
+    UInt16Type u16, UInt32Type u32, UInt64Type u64, Int16Type u16, Int32Type u32, Int64Type u64, Float32Type u32,
+    Float64Type u64
+);
 
 #[derive(Debug)]
 pub(in crate::aggregate) struct PrimitiveKeys<T>(PhantomData<T>);
