@@ -605,7 +605,7 @@ fn memory_bytes_max(settings: &ServerSettings) -> u64 {
     }
 }
 
-/// Puts the limit of the server's memory in force.
+/// Puts the limit of the server's memory in force, and those of what the server keeps in it.
 fn set_memory_limit(settings: &ServerSettings) {
     SERVER.set_limit(memory_bytes_max(settings));
     set_kept_ratio_max(settings.memory_worker_purge_dirty_pages_threshold_ratio);

@@ -1,6 +1,9 @@
-//! The values of expressions over a block: those of keys, and conditions that a scan from the disk tests early. All other expressions of
-//! queries are the engine's work.
+//! The values of expressions over a block: those of keys, and conditions that a scan tests by itself. All other expressions of queries are
+//! the engine's work.
 
+use arrow_array::BooleanArray;
+use arrow_buffer::BooleanBuffer;
+use squall_functions::Selection;
 use squall_planner::Expression;
 use squall_types::{Block, Column, Error, Result};
 
@@ -28,4 +31,25 @@ pub(crate) fn evaluate(expression: &Expression, block: &Block, positions: &[Opti
             lambda.apply(&**function, &operands, block.rows(), &|body, block| evaluate(body, block, &own))
         }
     }
+}
+
+/// The rows of a block that meet all of these conditions, whose columns are found as [`evaluate`] finds them.
+pub(crate) fn select(conditions: &[Expression], block: &Block, positions: &[Option<usize>]) -> Result<Selection> {
+    let mut all: Option<BooleanBuffer> = None;
+    for condition in conditions {
+        let bits = match Selection::of(&evaluate(condition, block, positions)?)? {
+            Selection::All => continue,
+            Selection::None => return Ok(Selection::None),
+            Selection::Some(mask) => mask.values().clone(),
+        };
+        let bits = match all {
+            Some(before) => &before & &bits,
+            None => bits,
+        };
+        if bits.count_set_bits() == 0 {
+            return Ok(Selection::None);
+        }
+        all = Some(bits);
+    }
+    Ok(all.map_or(Selection::All, |bits| Selection::Some(BooleanArray::new(bits, None))))
 }

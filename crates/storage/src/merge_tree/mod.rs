@@ -18,6 +18,7 @@ mod subcolumns;
 mod value_hashes;
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -48,7 +49,7 @@ use crate::table::{
 use crate::table_record::TableRecord;
 use changes::deleted_rows::Deletions;
 use chunks::packing::Packing;
-use conditions::{ConditionKey, unless_known};
+use conditions::{ConditionKey, without_known};
 use merges::merge_control::MergeControl;
 pub(crate) use merges::merge_kind::is_merge_tree;
 use merges::merge_rule::MergeRule;
@@ -630,7 +631,7 @@ impl TableMetadata for MergeTreeTable {
 }
 
 impl MergeTreeTable {
-    /// What the parts remember a condition by, where it is worth it: the scan of few rows takes no longer than asking.
+    /// What the parts remember a condition by. Nothing for a scan of few rows, which takes no longer than asking.
     fn condition_key(
         &self,
         predicate: &Expression,
@@ -681,11 +682,11 @@ impl Table for MergeTreeTable {
         }
         let condition = scans::pruning::condition(&self.live, predicate.as_ref(), &request.bounds);
         let mut segments = scans::pruning::select(&self.live, &self.parts, condition.as_ref());
-        let mut request = request.clone();
-        request.condition_use.key =
-            predicate.as_ref().and_then(|predicate| self.condition_key(predicate, &request, &segments));
-        if let Some(key) = request.condition_use.key {
-            segments = unless_known(segments, key);
+        let mut request = Cow::Borrowed(request);
+        let key = predicate.as_ref().and_then(|predicate| self.condition_key(predicate, &request, &segments));
+        if let Some(key) = key {
+            segments = without_known(segments, key);
+            request.to_mut().condition_use.key = Some(key);
         }
         let granularity = self.live.settings.index_granularity as u64;
         count(ProfileEvent::SelectedPartsTotal, self.parts.parts.len() as u64);
@@ -700,7 +701,7 @@ impl Table for MergeTreeTable {
         let mut filters = scans::index_use::filters(&self.live, predicate.as_ref(), &request.skip_indexes);
         filters.retain(|filter| filter.is_useful());
         if let RowNumbers::Place(_) = request.row_numbers {
-            request.row_numbers = RowNumbers::Place(PartNumbers::new(&self.parts.parts));
+            request.to_mut().row_numbers = RowNumbers::Place(PartNumbers::new(&self.parts.parts));
         }
         scans::indexed_scan::scan(&self.live, segments, &filters, &request)
     }

@@ -1,5 +1,5 @@
 //! A set of keys with open addressing, made for one set a group: empty sets hold no memory, up to eight keys are a list, more are
-//! a table that is about half full at most. The zero key marks free slots and is kept apart. A large set is many of these: `parted`.
+//! a table that is about half full at most. The zero key marks free slots and is kept apart. A large set is cut: `parted`.
 
 use squall_types::{Result, checkpoint, prefetch};
 
@@ -96,6 +96,25 @@ fn keys_max(slots: usize, hash: u64) -> u32 {
     u32::try_from(slots / 64 * sixty_fourths + slots % 64 / 2).unwrap_or(u32::MAX)
 }
 
+/// Puts a key, but for the zero one, into the slots of a table, of which some are free. Whether it is new.
+#[inline]
+fn put<K: SetKey>(slots: &mut [K], key: K) -> bool {
+    let mask = slots.len() - 1;
+    let mut at = key.hash() as usize & mask;
+    loop {
+        // `at & mask` is below the power of two that is the length: no check is left of the indexing.
+        let slot = &mut slots[at & mask];
+        if *slot == key {
+            return false;
+        }
+        if *slot == K::default() {
+            *slot = key;
+            return true;
+        }
+        at += 1;
+    }
+}
+
 impl<K: SetKey> HashSet<K> {
     /// The number of keys.
     pub fn len(&self) -> usize {
@@ -143,26 +162,14 @@ impl<K: SetKey> HashSet<K> {
 
     #[inline]
     fn insert_in_table(&mut self, key: K) -> bool {
-        let slots = &mut self.slots[..];
-        let mask = slots.len() - 1;
-        let hash = key.hash();
-        let mut at = hash as usize & mask;
-        loop {
-            // `at & mask` is below the power of two that is the length: no check is left of the indexing.
-            let slot = &mut slots[at & mask];
-            if *slot == key {
-                return false;
+        let is_new = put(&mut self.slots, key);
+        if is_new {
+            self.used += 1;
+            if self.used > self.used_max {
+                self.grow(self.larger(), key.hash());
             }
-            if *slot == K::default() {
-                *slot = key;
-                self.used += 1;
-                if self.used > self.used_max {
-                    self.grow(self.larger(), hash);
-                }
-                return true;
-            }
-            at += 1;
         }
+        is_new
     }
 
     /// Reserves the memory of a table that so many keys more may need.
@@ -197,27 +204,13 @@ impl<K: SetKey> HashSet<K> {
                 keys.iter().for_each(|&key| self.bring_near(key));
             }
             let slots = &mut self.slots[..];
-            let mask = slots.len() - 1;
             let mut new = 0;
             for &key in keys {
                 if key == K::default() {
                     self.has_zero = true;
                     continue;
                 }
-                let mut at = key.hash() as usize & mask;
-                loop {
-                    // `at & mask` is below the power of two that is the length: no check is left of the indexing.
-                    let slot = &mut slots[at & mask];
-                    if *slot == key {
-                        break;
-                    }
-                    if *slot == K::default() {
-                        *slot = key;
-                        new += 1;
-                        break;
-                    }
-                    at += 1;
-                }
+                new += u32::from(put(slots, key));
             }
             self.used += new;
         }

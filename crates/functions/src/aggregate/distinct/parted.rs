@@ -1,5 +1,5 @@
 //! Large sets in parts: a set of hashed values is in one piece while it is small, and from a certain size on cut by the highest bits of
-//! the hashes into many sets. Then no table that grows is large, and the sets of several workers are merged part by part, by any worker.
+//! the hashes into many parts. Then no table that grows is large, and the sets of several workers are merged part by part, by any worker.
 
 use squall_types::{Result, checkpoint};
 
@@ -10,7 +10,7 @@ const WHOLE_MAX: usize = 1 << 17;
 
 /// Values that are told apart by their hashes.
 pub(in crate::aggregate) trait Part: Default + Clone {
-    /// The number of values.
+    /// The number of values, copies among them where these are not told apart yet.
     fn len(&self) -> usize;
 
     /// Adds the values of another.
@@ -54,7 +54,7 @@ impl<S: Whole> Default for Parted<S> {
 }
 
 impl<S: Whole> Parted<S> {
-    /// The number of values.
+    /// The number of values, as the parts count them.
     pub fn len(&self) -> usize {
         match self {
             Self::Whole(whole) => whole.len(),

@@ -1,18 +1,16 @@
-//! What parts remember of conditions, bounded over all parts: what nobody asked for since the hand came by goes first.
+//! What all parts remember of conditions, bounded. An entry that nobody has asked for since the clock's hand last came by goes first.
 //!
 //! Source: Corbató, *A Paging Experiment with the Multics System*, 1968 (CLOCK).
 
-use std::collections::{HashMap, VecDeque};
-use std::path::Path;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use squall_runtime::CurrentMetric;
-use twox_hash::XxHash3_128;
 
-use super::ConditionKey;
 use super::known_granules::KnownGranules;
+use super::{ConditionKey, PartConditions};
 
 /// What all parts may remember, in bytes: ClickHouse's default.
 static BYTES_MAX: AtomicUsize = AtomicUsize::new(100 << 20);
@@ -31,7 +29,7 @@ struct Clock {
 }
 
 /// Takes note of entries that have come, or gone where the numbers are negative.
-fn count(bytes: i64, entries: i64) {
+pub(super) fn count(bytes: i64, entries: i64) {
     match usize::try_from(bytes) {
         Ok(more) => BYTES.fetch_add(more, Ordering::Relaxed),
         Err(_) => BYTES.fetch_sub(bytes.unsigned_abs() as usize, Ordering::Relaxed),
@@ -103,7 +101,8 @@ pub fn condition_cache_entries() -> Vec<ConditionCacheEntry> {
     parts.filter_map(entry).collect()
 }
 
-fn bytes_of(known: &KnownGranules) -> usize {
+/// What an entry takes.
+pub(super) fn bytes_of(known: &KnownGranules) -> usize {
     known.bytes() + PLACE_BYTES
 }
 
@@ -137,44 +136,10 @@ impl Clock {
     }
 }
 
-/// What one part remembers.
-#[derive(Debug)]
-pub(in crate::merge_tree) struct PartConditions {
-    /// Of its path.
-    hash: u128,
-    known: Mutex<HashMap<ConditionKey, Arc<KnownGranules>>>,
-}
-
-impl PartConditions {
-    /// Of the part in this file.
-    pub(in crate::merge_tree) fn new(path: &Path) -> Arc<Self> {
-        let hash = XxHash3_128::oneshot(path.as_os_str().as_encoded_bytes());
-        Arc::new(Self { hash, known: Mutex::default() })
-    }
-
-    /// What is known of a condition.
-    pub(super) fn get(&self, key: ConditionKey) -> Option<Arc<KnownGranules>> {
-        self.known.lock().get(&key).cloned()
-    }
-
-    /// Whether it is known that nobody need find out more.
-    pub(in crate::merge_tree) fn is_useless(&self, key: ConditionKey) -> bool {
-        self.get(key).is_some_and(|known| known.is_useless)
-    }
-}
-
-impl Drop for PartConditions {
-    /// Without the clock: who holds that may be the last to let go of the part.
-    fn drop(&mut self) {
-        let known = self.known.get_mut();
-        let bytes: usize = known.values().map(|known| bytes_of(known)).sum();
-        let entries = known.len() as i64;
-        count(-(bytes as i64), -entries);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn known(granules: usize) -> KnownGranules {

@@ -3,13 +3,14 @@
 
 mod condition_cache;
 mod condition_key;
+mod granules;
 mod known_granules;
+mod part_conditions;
 mod tested_granules;
 
-pub(in crate::merge_tree) use condition_cache::PartConditions;
 pub use condition_cache::{
     ConditionCacheEntry, clear_condition_cache, condition_cache_entries, set_condition_cache_size,
 };
 pub(crate) use condition_key::ConditionKey;
-pub(in crate::merge_tree) use known_granules::unless_known;
+pub(in crate::merge_tree) use part_conditions::{PartConditions, without_known};
 pub(in crate::merge_tree) use tested_granules::TestedGranules;

@@ -9,7 +9,8 @@ use squall_functions::Selection;
 
 use super::ConditionKey;
 use super::condition_cache::remember;
-use super::known_granules::{Granules, KnownGranules};
+use super::granules::Granules;
+use super::known_granules::KnownGranules;
 use crate::merge_tree::parts::part::Part;
 use crate::merge_tree::scans::pruning::Segment;
 

@@ -213,7 +213,7 @@ impl PartEncoder {
 }
 
 /// The same rows, strings as codes where few of them are different: whatever looks at strings from here on looks at each of these once.
-/// Each string that has a code is that of some row: what is told of a part's values is told by them.
+/// Only strings that some row has get a code, because a part's bounds and statistics are taken from these.
 async fn with_codes(block: &Block, pieces: &mut Pieces) -> Result<Block> {
     let mut columns = Vec::with_capacity(block.columns().len());
     for column in block.columns() {

@@ -3,19 +3,17 @@
 
 use std::sync::Arc;
 
-use arrow_array::BooleanArray;
-use arrow_buffer::BooleanBuffer;
 use squall_functions::Selection;
 use squall_planner::{Expression, conjuncts};
 use squall_types::{Block, Column, Result};
 
 use super::pruning::Segment;
-use crate::evaluate::evaluate;
+use crate::evaluate::select;
 use crate::merge_tree::conditions::TestedGranules;
 use crate::merge_tree::parts::part::Part;
 use crate::table::ScanRequest;
 
-/// Of a block more than a row of so many is no longer few: whoever gets the rows tests them as they are.
+/// Rows that match are copied where at most one of so many does. Otherwise the block is handed out as it is, and whoever gets it tests it.
 const FEW_SHARE: usize = 4;
 
 /// What a scan finds out.
@@ -57,7 +55,8 @@ impl Learning {
         let Some((part, row_group)) = self.places.get(segment).filter(|_| !self.granules.is_useless()) else {
             return Ok(Some(block));
         };
-        let selection = self.select(&block)?;
+        let positions: Vec<Option<usize>> = (0..block.columns().len()).map(Some).collect();
+        let selection = select(&self.conditions, &block, &positions)?;
         self.granules.note(part, *row_group, offset..offset + block.rows(), &selection);
         let mask = match selection {
             Selection::None => return Ok(None),
@@ -71,23 +70,5 @@ impl Learning {
         let columns =
             block.columns().iter().map(|column| column.filter(&mask, rows)).collect::<Result<Vec<Column>>>()?;
         Ok(Some(Block::new(block.schema().clone(), columns, rows)))
-    }
-
-    fn select(&self, block: &Block) -> Result<Selection> {
-        let positions: Vec<Option<usize>> = (0..block.columns().len()).map(Some).collect();
-        let mut all: Option<BooleanBuffer> = None;
-        for condition in &self.conditions {
-            let bits = match Selection::of(&evaluate(condition, block, &positions)?)? {
-                Selection::All => continue,
-                Selection::None => return Ok(Selection::None),
-                Selection::Some(mask) => mask.values().clone(),
-            };
-            let both = all.map_or_else(|| bits.clone(), |before| &before & &bits);
-            if both.count_set_bits() == 0 {
-                return Ok(Selection::None);
-            }
-            all = Some(both);
-        }
-        Ok(all.map_or(Selection::All, |bits| Selection::Some(BooleanArray::new(bits, None))))
     }
 }

@@ -9,7 +9,7 @@ use squall_functions::Selection;
 use squall_types::{Block, Column, Result, Schema};
 
 use super::prewhere_steps::Step;
-use crate::evaluate::evaluate;
+use crate::evaluate::select;
 
 /// Rows of about a page of strings: where one of them is wanted, all are unpacked.
 const PAGE_ROWS: usize = 8192;
@@ -43,23 +43,7 @@ impl Piece {
             }
         }
         let block = Block::new(Arc::new(Schema { fields }), columns, rows);
-        let mut all: Option<BooleanBuffer> = None;
-        for condition in &step.conditions {
-            let bits = match Selection::of(&evaluate(condition, &block, &positions)?)? {
-                Selection::All => continue,
-                Selection::None => return Ok(Selection::None),
-                Selection::Some(mask) => mask.values().clone(),
-            };
-            all = Some(match all {
-                Some(before) => &before & &bits,
-                None => bits,
-            });
-        }
-        Ok(match all {
-            None => Selection::All,
-            Some(bits) if bits.count_set_bits() == 0 => Selection::None,
-            Some(bits) => Selection::Some(BooleanArray::new(bits, None)),
-        })
+        select(&step.conditions, &block, &positions)
     }
 
     /// Leaves out rows that were not selected, unless they are few or lie between others.
