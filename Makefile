@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_INPUTS ?= 10000000
 
 .DEFAULT_GOAL := help
-.PHONY: help build server storm storm-full storm-short test test-rust test-clients crashes lint fmt bench costs models fuzz peers flights dist test-dist deny docs reference clean
+.PHONY: help build server storm storm-full storm-short test test-fast test-rust test-clients test-superset crashes lint fmt bench costs models fuzz peers flights dist test-dist deny docs reference clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ test-rust: ## Run the Rust tests alone.
 
 test-clients: build ## Run the tests with real clients against the release binary.
 	SQUALL=$(SQUALL) scripts/test-clients.sh
+
+test-superset: build ## Install Apache Superset from PyPI (850 MB) into .clients, and run its tests against the release binary.
+	scripts/venv.sh .clients/superset tests/clients/superset/requirements.txt
+	SQUALL=$(SQUALL) scripts/test-clients.sh tests/clients/test_superset.py
 
 crashes: build ## Run 100,000 simulated histories of storage with crashes, then kill a real server 1,000 times with kill -9.
 	cargo test --release --package squall-storage --lib many_histories -- --ignored --nocapture

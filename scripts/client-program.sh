@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prepares one of the programs in tests/clients that use clients of other languages: downloads what they are pinned to, by the language's
 # own tool, and builds. Everything goes to FOLDER. Says first what it takes from where; does nothing that was done already.
-# Arguments: go, java, node or rust, and the folder.
+# Arguments: go, grafana, java, node or rust, and the folder.
 set -eu
 cd "$(dirname "$0")/.."
 language=$1
@@ -10,8 +10,8 @@ mkdir -p "$2"
 folder=$(cd "$2" && pwd)
 
 case $language in
-go)
-    echo "Building $folder/program from the Go module proxy: $(grep -c ' v[0-9]' "$source/go.mod") modules of tests/clients/go/go.mod"
+go | grafana)
+    echo "Building $folder/program from the Go module proxy: $(grep -c ' v[0-9]' "$source/go.mod") modules of tests/clients/$language/go.mod"
     cd "$source"
     exec go build -mod=readonly -o "$folder/program" .
     ;;

@@ -7,8 +7,14 @@ set -eu
 cd "$(dirname "$0")/.."
 
 packages="clickhouse-client clickhouse-tools prometheus tmux chromium fonts-dejavu-core postgresql mariadb-server"
+programs="clickhouse-client clickhouse-benchmark prometheus tmux chromium psql mariadbd"
+# A system has rsyslog or syslog-ng, not both.
+if ! command -v rsyslogd >/dev/null; then
+    packages="$packages syslog-ng-core syslog-ng-mod-http"
+    programs="$programs syslog-ng"
+fi
 missing=
-for program in clickhouse-client clickhouse-benchmark prometheus tmux chromium psql mariadbd; do
+for program in $programs; do
     command -v "$program" >/dev/null || missing="$missing $program"
 done
 if [ -n "$missing" ] && [ "${SQUALL_INSTALL:-0}" = 1 ] && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then

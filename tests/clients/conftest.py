@@ -35,7 +35,7 @@ def http_reader(request):
 
 
 def pytest_report_header():
-    missing = [name for name in ("clickhouse-client", "clickhouse-benchmark", "prometheus") if not installed(name)]
+    missing = [name for name in ("clickhouse-client", "clickhouse-benchmark", "prometheus", "syslog-ng") if not installed(name)]
     return f"not installed, so their tests are skipped: {', '.join(missing)}" if missing else "all clients are installed"
 
 

@@ -26,6 +26,12 @@ def needs(what):
         pytest.skip(f"{what} is not implemented yet")
 
 
+def has_environment(name):
+    """Whether a virtual environment is there with what tests/clients/NAME/requirements.txt pins."""
+    installed = BUILT / name / "installed.txt"
+    return installed.exists() and installed.read_text() == (source(name) / "requirements.txt").read_text()
+
+
 def environment(name):
     """The programs of a virtual environment with what tests/clients/NAME/requirements.txt pins."""
     folder = BUILT / name

@@ -407,6 +407,35 @@ def test_ways_to_come_in(access_server):
     assert code_of(server, "SELECT 1", "open", "") == 0
 
 
+def test_a_new_password_replaces_the_old(access_server):
+    server = access_server
+
+    def comes_in(password):
+        codes = {code_of(server, "SELECT 1", "turned", password), native_code(server, "SELECT 1", "turned", password)}
+        assert codes in ({0}, {516})
+        return codes == {0}
+
+    server.query("CREATE USER turned IDENTIFIED WITH sha256_password BY '0' HOST LOCAL")
+    old = "0"
+    # Another password of the same kind, and of others.
+    for number, kind in enumerate(["sha256_password"] * 2 + ["plaintext_password"] * 2 + ["double_sha1_password"] * 2 + ["bcrypt_password"] * 2):
+        new = f"new {number}"
+        server.query(f"ALTER USER turned IDENTIFIED WITH {kind} BY '{new}'")
+        assert comes_in(new), kind
+        assert not comes_in(old), kind
+        old = new
+    server.kill()
+    server.start()
+    assert comes_in(old)
+    assert not comes_in("0")
+    server.query("DROP USER turned")
+
+
+def test_an_empty_password_is_a_password(access_server):
+    assert access_server.error_code("SELECT 1", user="default", password="") == 0
+    assert access_server.error_code("SELECT 1", user="default", password="other") == 516
+
+
 def test_passwords_are_shown_nowhere(start_server):
     server = start_server(users_xml=users_xml(), settings={"query_log": "<flush_interval_milliseconds>100</flush_interval_milliseconds>"})
     word = "Geheimnis17"
@@ -549,7 +578,7 @@ def test_tables_of_what_there_is(access_server):
     ):
         server.query(statement)
     assert server.rows("SELECT name, storage, auth_type FROM system.users ORDER BY name") == [
-        ["default", "users_xml", "['no_password']"],
+        ["default", "users_xml", "['plaintext_password']"],
         ["u", "local_directory", "['sha256_password']"],
     ]
     assert server.rows("SELECT role_name, access_type, database, table, column FROM system.grants WHERE role_name = 'r'") == [["r", "SELECT", "d", "t", "a"]]

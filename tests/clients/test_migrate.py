@@ -54,6 +54,55 @@ def test_what_cannot_come_is_said(start_server, tmp_path):
     assert "(UNKNOWN_DATABASE, 81)" in outcome.stderr.decode()
 
 
+def test_users_come_with_their_rights(start_server, tmp_path):
+    source, target = start_server(), start_server()
+    for statement in (
+        "CREATE TABLE orders (id UInt64, region String) ENGINE = MergeTree ORDER BY id",
+        "INSERT INTO orders VALUES (1, 'north'), (2, 'south')",
+        "CREATE FUNCTION twice AS x -> x * 2",
+        "CREATE VIEW doubled AS SELECT twice(id) AS d FROM orders",
+        "CREATE SETTINGS PROFILE small SETTINGS max_memory_usage = 100000000 MAX 200000000",
+        "CREATE ROLE readers SETTINGS PROFILE 'small'",
+        "CREATE USER alice IDENTIFIED WITH no_password HOST LOCAL DEFAULT DATABASE default",
+        "CREATE USER bob IDENTIFIED WITH sha256_password BY 'secret' HOST LOCAL",
+        "CREATE USER carol IDENTIFIED WITH no_password HOST LOCAL",
+        "GRANT SELECT(id, region), INSERT ON default.orders TO readers",
+        "GRANT readers TO alice, bob",
+        "GRANT CREATE USER ON *.* TO carol",
+        "CREATE ROW POLICY north ON orders USING region = 'north' TO readers",
+        "CREATE QUOTA few FOR INTERVAL 1 hour MAX queries = 1000 TO readers",
+    ):
+        source.query(statement)
+    target.query("CREATE USER carol IDENTIFIED WITH no_password HOST LOCAL")
+    outcome = migrate(source.native_port, target, tmp_path)
+    said = outcome.stderr.decode()
+    assert "and they stay as they are: " in said, said
+    assert "user carol" in said
+    # A password stays where it is, so its user comes, and nobody gets in by that name.
+    assert outcome.returncode == 1
+    assert "user bob: Its password did not come" in said
+    assert said.split("Did not come:")[1].count("\n") == 2, said
+    for password in ("", "secret"):
+        assert target.error_code("SELECT 1", user="bob", password=password) == 516
+    assert target.query("SELECT region FROM orders", user="alice") == "north\n"
+    assert target.query("SELECT getSetting('max_memory_usage')", user="alice") == "100000000\n"
+    assert target.error_code("DROP TABLE orders", user="alice") == 497
+    target.query("ALTER USER bob IDENTIFIED BY 'new'")
+    assert target.query("SELECT region FROM orders", user="bob", password="new") == "north\n"
+    # Nobody whom the target had before gets a right by a migration.
+    assert target.query("SHOW GRANTS FOR carol") == ""
+    assert target.query("SELECT sum(d) FROM doubled") == "6\n"
+    for what in ("SHOW CREATE ROLE readers", "SHOW CREATE QUOTA few", "SHOW CREATE ROW POLICY north ON orders", "SHOW GRANTS FOR readers, alice"):
+        assert target.query(what) == source.query(what)
+    # Nothing is changed by a second run, and what the target's people changed meanwhile stays.
+    again = migrate(source.native_port, target, tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert target.query("SELECT region FROM orders", user="bob", password="new") == "north\n"
+    other = start_server()
+    assert migrate(source.native_port, other, tmp_path, "--no-users", "--state=other").returncode == 0
+    assert other.value("SELECT count() FROM system.roles") == "0"
+
+
 CONFIG = """<yandex>
     <logger><level>error</level><log>{folder}/server.log</log><errorlog>{folder}/error.log</errorlog></logger>
     <http_port>{http}</http_port><tcp_port>{native}</tcp_port><interserver_http_port>{interserver}</interserver_http_port>

@@ -55,10 +55,13 @@ def main():
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             session = chdb.session.Session(folder)
-            records = [record(session, text) for text in statements((HERE / "queries" / f"{name}.sql").read_text())]
+            script = (HERE / "queries" / f"{name}.sql").read_text()
+            records = [record(session, text) for text in statements(script)]
             session.close()
-        header = f"# Written by generate.py from queries/{name}.sql with ClickHouse 26.9; do not edit.\n\n"
-        (HERE / f"{name}.slt").write_text(header + "\n".join(records))
+        header = f"# Written by generate.py from queries/{name}.sql with ClickHouse 26.9; do not edit.\n"
+        if script.startswith("-- long\n"):
+            header += "# long\n"
+        (HERE / f"{name}.slt").write_text(f"{header}\n" + "\n".join(records))
         print(f"{name}: {len(records)} records")
 
 

@@ -1,4 +1,10 @@
-//! The SQL tests of `tests/slt`: each file runs over HTTP against a real server of its own.
+//! The SQL tests of `tests/slt`: each file is a test of its name, over HTTP against a real server of its own.
+//!
+//! ```sh
+//! cargo test --package squall-cli --test slt joins
+//! ```
+//!
+//! Files whose head says `# long` run with `--include-ignored` alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,10 +18,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use libtest_mimic::{Arguments, Failed, Trial};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 use squall_storm::free_port;
 
@@ -119,38 +124,35 @@ fn folder() -> PathBuf {
 }
 
 /// Runs every record of a file, so that one report names all that fail.
-fn failures_of(file: &Path) -> Vec<String> {
+fn run(file: &Path) -> Result<(), Failed> {
     let server = Server::start();
-    let records = sqllogictest::parse_file::<DefaultColumnType>(file).unwrap();
+    let records = sqllogictest::parse_file::<DefaultColumnType>(file)?;
     let failed = records.into_iter().filter_map(|record| {
         let mut runner = Runner::new(|| async { Ok::<_, Refused>(Client(&server)) });
         runner.run(record).err().map(|error| error.to_string())
     });
-    failed.collect()
+    match failed.collect::<Vec<String>>() {
+        none if none.is_empty() => Ok(()),
+        failed => Err(format!("{} records fail:\n\n{}", failed.len(), failed.join("\n\n")).into()),
+    }
 }
 
-#[test]
-fn sql_gives_what_clickhouse_gives() {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "slt"))
-        .collect();
+/// Whether the comments at a file's head say that it takes long.
+fn is_long(file: &Path) -> bool {
+    let text = std::fs::read_to_string(file).unwrap();
+    text.lines().take_while(|line| line.starts_with('#')).any(|line| line == "# long")
+}
+
+fn main() {
+    let paths = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "slt")).collect();
     files.sort();
     assert!(!files.is_empty());
-    // Most statements keep one thread busy: several files are run at a time, each by a server of its own.
-    let next = AtomicUsize::new(0);
-    let failures = Mutex::new(Vec::new());
-    let run_files = || {
-        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let failed = failures_of(file);
-            failures.lock().unwrap().extend(failed);
-        }
-    };
-    std::thread::scope(|scope| {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-        (0..threads).for_each(|_| drop(scope.spawn(run_files)));
+    let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
+    let trials = files.into_iter().map(|file| {
+        let is_long = is_long(&file);
+        Trial::test(name(&file), move || run(&file)).with_ignored_flag(is_long)
     });
-    let failures = failures.into_inner().unwrap();
-    assert!(failures.is_empty(), "{} records fail:\n\n{}", failures.len(), failures.join("\n\n"));
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
 }

@@ -5,7 +5,6 @@ mod aggregate;
 mod builder;
 mod common_rows;
 pub mod engine;
-pub mod evaluate;
 mod execution;
 mod fill;
 mod insert;

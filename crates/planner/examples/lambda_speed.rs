@@ -14,9 +14,8 @@ use std::time::Instant;
 
 use arrow_array::types::UInt64Type;
 use squall_functions::FunctionContext;
-use squall_planner::{ColumnDescription, bind_expression};
+use squall_planner::{ColumnDescription, bind_expression, evaluate};
 use squall_types::{Block, Column, DataType, Schema};
-use support::evaluate;
 
 const ROWS: usize = 65_536;
 const ITEMS: usize = 10;

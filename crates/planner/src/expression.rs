@@ -6,6 +6,8 @@ use arrow_array::UInt32Array;
 use squall_functions::{BoundFunction, BoundHigherOrder};
 use squall_types::{Block, Column, DataType, Result, Schema, Value};
 
+use crate::evaluate::evaluate;
+
 /// A typed expression. Evaluating it over a block is the engine's work.
 #[derive(Clone, Debug)]
 pub enum Expression {
@@ -63,25 +65,19 @@ impl Lambda {
         self.schema.len() - self.parameters
     }
 
-    /// The results of `function` of this lambda over the values of a call's operands. `evaluate` computes the body over a block.
+    /// The results of `function` of this lambda over the values of a call's operands.
     ///
     /// # Errors
-    /// Those of the function and of `evaluate`.
-    pub fn apply(
-        &self,
-        function: &dyn BoundHigherOrder,
-        operands: &[Column],
-        rows: usize,
-        evaluate: &dyn Fn(&Expression, &Block) -> Result<Column>,
-    ) -> Result<Column> {
+    /// Those of the function and of the body.
+    pub fn apply(&self, function: &dyn BoundHigherOrder, operands: &[Column], rows: usize) -> Result<Column> {
         let is_constant = self.body.is_deterministic() && !operands.is_empty();
         if is_constant && operands.iter().all(Column::is_constant) {
             let one = operands.iter().map(|operand| operand.slice(0, 1).materialize()).collect::<Result<Vec<_>>>()?;
-            let result = self.apply(function, &one, 1, evaluate)?.materialize()?;
+            let result = self.apply(function, &one, 1)?.materialize()?;
             return Ok(Column::repeat(&result, rows));
         }
         let (arguments, captured) = operands.split_at(operands.len() - self.captured());
-        function.execute(&Closure { lambda: self, captured, evaluate }, arguments, rows)
+        function.execute(&Closure { lambda: self, captured }, arguments, rows)
     }
 
     fn same(&self, other: &Self) -> bool {
@@ -95,7 +91,6 @@ impl Lambda {
 struct Closure<'a> {
     lambda: &'a Lambda,
     captured: &'a [Column],
-    evaluate: &'a dyn Fn(&Expression, &Block) -> Result<Column>,
 }
 
 impl squall_functions::Lambda for Closure<'_> {
@@ -117,7 +112,7 @@ impl squall_functions::Lambda for Closure<'_> {
                 _ => column.slice(0, calls),
             });
         }
-        (self.evaluate)(&self.lambda.body, &Block::new(self.lambda.schema.clone(), columns, calls))
+        evaluate(&self.lambda.body, &Block::new(self.lambda.schema.clone(), columns, calls))
     }
 }
 

@@ -1,4 +1,4 @@
-//! From the syntax tree to a typed logical plan: names, types, rewriting. Knows nothing of execution.
+//! From the syntax tree to a typed logical plan: names, types, rewriting; and the values of its expressions. Knows nothing of execution.
 
 mod alteration;
 pub mod analyzer;
@@ -12,6 +12,7 @@ pub mod definition;
 mod deprecated_engine;
 pub mod describe;
 pub mod dictionary;
+mod evaluate;
 pub mod explain;
 mod explicit;
 pub mod expression;
@@ -56,6 +57,7 @@ pub use dictionary::{
     ForeignSelection, LayoutParameters, OutsidePlace, OutsideSource, QuerySource, SourceServer, parse_dictionary,
     plan_configured_dictionary, plan_dictionary, renamed_dictionary,
 };
+pub use evaluate::{Columns, evaluate, select};
 pub use explain::{
     DescribeScan, DescribeWork, ExplainOptions, Shown, StepWork, explain_plan, not_explained, readable_rows,
     text as expression_text,

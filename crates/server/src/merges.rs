@@ -1,6 +1,7 @@
 //! Background merges: which run, and when the next begin. What is merged storage decides; the work is the scheduler's, in a share of the
 //! CPU that grows where parts pile up.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -55,10 +56,14 @@ pub struct RunningMerge {
     pub began_at: SystemTime,
     /// Its parts.
     pub parts: Vec<Arc<str>>,
+    /// Their files.
+    pub part_paths: Vec<PathBuf>,
     /// What it is for.
     pub merge_type: MergeType,
     /// The part that it makes.
     pub result: Arc<str>,
+    /// That part's file.
+    pub result_path: PathBuf,
     /// Their partition.
     pub partition_id: Arc<str>,
     /// Rows of its parts.
@@ -118,8 +123,10 @@ impl Merges {
             began,
             began_at: SystemTime::now(),
             parts: merge.parts.clone(),
+            part_paths: merge.part_paths.clone(),
             merge_type: merge.merge_type,
             result: merge.result.clone(),
+            result_path: merge.result_path.clone(),
             partition_id: merge.partition_id.clone(),
             rows: merge.rows,
             bytes: merge.bytes,

@@ -537,10 +537,14 @@ pub struct PartMerge {
     pub id: String,
     /// The new part's name.
     pub result: Arc<str>,
+    /// Where its file will be.
+    pub result_path: PathBuf,
     /// Its partition.
     pub partition_id: Arc<str>,
     /// The parts that become one.
     pub parts: Vec<Arc<str>>,
+    /// Where their files are.
+    pub part_paths: Vec<PathBuf>,
     /// Their rows.
     pub rows: u64,
     /// Their bytes on disk.

@@ -21,3 +21,17 @@ SELECT count(), min(n), max(n) FROM days WHERE toYYYYMM(d) >= 202001;
 SELECT count() FROM days WHERE toDate32(t) = '2020-01-09';
 SELECT count() FROM days WHERE CAST(d AS Date32) > '2150-01-01';
 SELECT toTypeName(materialize(1)), toTypeName((1, 'a')), toTypeName(NULL), toTypeName([number]) FROM numbers(1);
+
+-- Keys, indexes, TTL and partitions compute lazily too.
+DROP TABLE IF EXISTS lazy_keys;
+CREATE TABLE lazy_keys (x UInt8, d Date, INDEX i if(x = 0, 0, intDiv(60, x)) TYPE minmax GRANULARITY 1) ENGINE = MergeTree
+    PARTITION BY if(x = 0, 0, intDiv(2, x)) ORDER BY if(x = 0, 0, intDiv(100, x))
+    TTL if(x = 0, d, d + INTERVAL intDiv(200, x) YEAR);
+INSERT INTO lazy_keys SELECT number, '2030-01-01' FROM numbers(4);
+INSERT INTO lazy_keys SELECT number, '2020-01-01' FROM numbers(2);
+SELECT x FROM lazy_keys ORDER BY x, d;
+SELECT x FROM lazy_keys PREWHERE x != 0 AND intDiv(10, x) > 4 ORDER BY x;
+SELECT x FROM lazy_keys WHERE x != 0 AND intDiv(60, x) = 30;
+OPTIMIZE TABLE lazy_keys FINAL;
+SELECT x, d FROM lazy_keys ORDER BY x, d;
+DROP TABLE lazy_keys;

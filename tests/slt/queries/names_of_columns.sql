@@ -13,3 +13,21 @@ SELECT a FROM (SELECT *, 1 AS a FROM of_names);
 SELECT *, 1 AS a FROM of_names GROUP BY ALL;
 SELECT * APPLY(toString), 3 AS a FROM of_names;
 DROP TABLE of_names;
+
+-- An ALIAS column's expression means the table's columns, whatever the query calls so.
+DROP TABLE IF EXISTS called;
+CREATE TABLE called (k UInt8, a UInt64, l Array(UInt8), b UInt64 ALIAS a, n UInt64 ALIAS length(l), c UInt64 ALIAS b + n) ENGINE = MergeTree ORDER BY k;
+INSERT INTO called VALUES (1, 5, [7, 8]);
+SELECT a + 1 AS a, b FROM called;
+SELECT p.a + 1 AS a, b FROM called AS p;
+SELECT p.a + 1 AS a FROM called AS p JOIN (SELECT 1 AS x) AS q ON p.k = q.x WHERE b = 5;
+SELECT sum(a) AS a FROM called AS p JOIN (SELECT 1 AS x) AS q ON p.k = q.x;
+SELECT sum(b) AS a, any(c) FROM called GROUP BY k;
+SELECT arrayMap(a -> a + b, [1, 2]) FROM called;
+SELECT arrayMap(b -> b + c, [1, 2]) FROM called;
+SELECT l, n, c FROM called ARRAY JOIN l ORDER BY l;
+SELECT a, b FROM called ARRAY JOIN [10, 20] AS a ORDER BY a;
+SELECT b AS a FROM called WHERE a = 5;
+SELECT b, count() FROM called GROUP BY b HAVING b > 1 ORDER BY b;
+SELECT 3 AS a, b, c AS b FROM called;
+DROP TABLE called;

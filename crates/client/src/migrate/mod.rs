@@ -1,6 +1,7 @@
-//! `squall migrate`: brings databases and tables of another server here, schemas first, then rows, several tables at once. What is done
-//! stands in a file, so that a second run goes on where the first ended. At its end it says what did not come, and why.
+//! `squall migrate`: brings another server's functions, tables, users and rows here, in this order, the rows of several tables at once. What
+//! is done stands in a file, so that a second run goes on where the first ended. At its end it says what did not come, and why.
 
+mod access;
 mod copy;
 mod journal;
 mod schema;
@@ -22,11 +23,11 @@ use crate::run::{Interrupt, file_error, quantity};
 use crate::session::{NativeSession, Session};
 use crate::{bad, finished, sentence};
 
-/// Bring databases of a ClickHouse or Squall server to this one.
+/// Bring databases and users of a ClickHouse or Squall server to this one.
 ///
-/// Schemas come first, then rows, several tables at once. Tables that are there already keep their schema. What is done stands in a file:
-/// a second run goes on where the first ended. Users, quotas and dictionaries' sources stay where they are; what else cannot come is said
-/// at the end with its reason, and the exit code is then 1.
+/// Schemas come first, then users, roles, row policies, quotas and settings profiles, then rows, several tables at once. What is there
+/// already stays as it is. What is done stands in a file: a second run goes on where the first ended. What cannot come is said at the
+/// end with its reason, and the exit code is then 1.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   squall migrate --from clickhouse://default@old.example.com --to clickhouse://localhost
@@ -39,7 +40,7 @@ pub struct Args {
     /// Where to
     #[arg(long, value_name = "CONNECTION", default_value = "clickhouse://localhost")]
     to: String,
-    /// A database to bring; may be given more than once [default: all but the system's]
+    /// A database to bring, without users; may be given more than once [default: all but the system's, and users]
     #[arg(long, value_name = "DATABASE")]
     database: Vec<String>,
     /// Tables that are copied at once
@@ -48,6 +49,9 @@ pub struct Args {
     /// Bring no rows
     #[arg(long)]
     schema_only: bool,
+    /// Bring no users, roles, row policies, quotas and settings profiles
+    #[arg(long)]
+    no_users: bool,
     /// The file of what is done
     #[arg(long, value_name = "FILE", default_value = "squall-migrate.state")]
     state: PathBuf,
@@ -89,7 +93,8 @@ impl Args {
         let mut source = NativeSession::open(from.clone())?;
         let mut target = NativeSession::open(to.clone())?;
         eprintln!("From {}\nTo   {}", source.peer().description, target.peer().description);
-        let mut missing = Vec::new();
+        let journal = Journal::open(&self.state, &format!("{} {}", self.from, self.to))?;
+        let mut missing = schema::make_functions(&mut source, &mut target)?;
         let mut tables = VecDeque::new();
         for table in schema::tables(&mut source, &self.database)? {
             match schema::make(&mut source, &mut target, &table) {
@@ -98,8 +103,11 @@ impl Args {
                 Err(error) => missing.push(Missing { name: table.to_string(), reason: sentence(&error) }),
             }
         }
+        if self.database.is_empty() && !self.no_users {
+            missing.extend(access::bring(&mut source, &mut target, &journal)?);
+        }
         if !self.schema_only {
-            missing.extend(self.copy_all(tables, &from, &to, &interrupt)?);
+            missing.extend(self.copy_all(tables, &from, &to, &journal, &interrupt)?);
         }
         Ok(missing)
     }
@@ -110,9 +118,9 @@ impl Args {
         tables: VecDeque<Table>,
         from: &Options,
         to: &Options,
+        journal: &Journal,
         interrupt: &Interrupt,
     ) -> Result<Vec<Missing>> {
-        let journal = Journal::open(&self.state, &format!("{} {}", self.from, self.to))?;
         let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
         let missing = Mutex::new(Vec::new());
         let tables = Mutex::new(tables);

@@ -1,12 +1,14 @@
-//! The tables of the source, and how they are made at the target: by the source's own CREATE statements, with the few words changed that
-//! tie a table to its server.
+//! The functions and tables of the source, and how they are made at the target: by the source's own CREATE statements, with the few words
+//! changed that tie a table to its server.
 
 use std::fmt;
 
 use squall_types::{Error, ErrorCode, Result};
 
+use super::Missing;
 use crate::external::split;
 use crate::run::quoted;
+use crate::sentence;
 use crate::session::{Session, ask};
 
 /// Databases that every server has of its own.
@@ -84,6 +86,30 @@ pub fn tables(source: &mut dyn Session, databases: &[String]) -> Result<Vec<Tabl
     }
 }
 
+/// Makes the source's SQL functions at the target, for the tables whose columns and views use them. Returns those that the target does not
+/// take.
+///
+/// # Errors
+/// Where the source does not list them.
+pub fn make_functions(source: &mut dyn Session, target: &mut dyn Session) -> Result<Vec<Missing>> {
+    let query = "SELECT name, create_query FROM system.functions WHERE origin = 'SQLUserDefined' ORDER BY name";
+    let rows = match ask(source, query) {
+        // Servers that know no such column have no such functions.
+        Err(error) if error.code == ErrorCode::UNKNOWN_IDENTIFIER => return Ok(Vec::new()),
+        rows => rows?,
+    };
+    let mut missing = Vec::new();
+    for row in rows {
+        let [name, statement] = row.try_into().unwrap_or_default();
+        let made =
+            portable(&statement).ok_or_else(|| Error::new(ErrorCode::NOT_IMPLEMENTED, "The source shows no CREATE"));
+        if let Err(error) = made.and_then(|statement| ask(target, &statement)) {
+            missing.push(Missing { name: format!("function {name}"), reason: sentence(&error) });
+        }
+    }
+    Ok(missing)
+}
+
 /// Makes a table at the target, where it is not there yet.
 ///
 /// # Errors
@@ -104,7 +130,8 @@ pub fn make(source: &mut dyn Session, target: &mut dyn Session, table: &Table) -
 
 /// A CREATE statement that another server takes, and that does nothing where the table is there.
 fn portable(statement: &str) -> Option<String> {
-    let kinds = ["CREATE TABLE ", "CREATE MATERIALIZED VIEW ", "CREATE VIEW ", "CREATE DICTIONARY "];
+    let kinds =
+        ["CREATE TABLE ", "CREATE MATERIALIZED VIEW ", "CREATE VIEW ", "CREATE DICTIONARY ", "CREATE FUNCTION "];
     let (kind, rest) = kinds.iter().find_map(|kind| Some((*kind, statement.strip_prefix(kind)?)))?;
     Some(format!("{kind}IF NOT EXISTS {}", with_clauses(rest).unwrap_or_else(|| rest.to_owned())))
 }

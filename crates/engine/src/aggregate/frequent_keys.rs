@@ -9,13 +9,12 @@ use std::time::{Duration, Instant};
 
 use arrow_array::BooleanArray;
 use arrow_buffer::BooleanBuffer;
-use squall_planner::{Aggregate, AggregateCall};
+use squall_planner::{Aggregate, AggregateCall, evaluate};
 use squall_types::{Block, Column, Result};
 
 use super::key_buckets::{Buckets, bucket_of};
 use super::key_hashes::KeyHashes;
 use super::sink::Grouping;
-use crate::evaluate::evaluate;
 use crate::operator::{Operator, passed};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::sort::order::Order;

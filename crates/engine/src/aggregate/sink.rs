@@ -8,7 +8,7 @@ use arrow_array::types::UInt16Type;
 use arrow_buffer::BooleanBuffer;
 use parking_lot::Mutex;
 use squall_functions::{Accumulator, GroupIds};
-use squall_planner::{AggregateCall, Expression, KeySets};
+use squall_planner::{AggregateCall, Expression, KeySets, evaluate};
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
@@ -19,7 +19,6 @@ use super::key_table::KeyKind;
 use super::merge::Merge;
 use super::partitions::Partitions;
 use super::spilled::Spilling;
-use crate::evaluate::evaluate;
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::query_context::QueryContext;
 

@@ -6,13 +6,12 @@ mod walk;
 use std::ops::Range;
 use std::sync::Arc;
 
-use squall_planner::SortKey;
 use squall_planner::fill::{Fill, FillMark};
+use squall_planner::{SortKey, evaluate};
 use squall_runtime::Pieces;
 use squall_types::{Block, Column, ColumnBuilder, DataType, Result, Schema, Value, default_value};
 
 use self::walk::{Marks, Walk};
-use crate::evaluate::evaluate;
 use crate::sort::keys::{KeyRows, encode_keys};
 use crate::units::{Rows, Units};
 use crate::window::Collecting;

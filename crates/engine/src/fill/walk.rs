@@ -1,9 +1,8 @@
 //! Which rows are missing: the values of the filled columns, row after row, without the rows themselves.
 
+use squall_planner::evaluate;
 use squall_planner::fill::{FillColumn, FillMark, FillStep, range};
 use squall_types::{Block, ColumnBuilder, DataType, Error, ErrorCode, Result, Schema, Value};
-
-use crate::evaluate::evaluate;
 
 /// The values of the filled columns of a row; `None` is NULL, and where a new row gets a default.
 pub(super) type Marks = Vec<Option<FillMark>>;

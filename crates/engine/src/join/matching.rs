@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use squall_planner::{Expression, Join, JoinKind, JoinStrictness, Nearest};
+use squall_planner::{Expression, Join, JoinKind, JoinStrictness, Nearest, evaluate};
 use squall_storage::ValueEnds;
 use squall_storage::key_index::{KeyForm, Keys};
 use squall_types::{Block, Column, DataType, Result, Schema};
 
 use super::build::Held;
-use crate::evaluate::evaluate;
 use crate::query_context::QueryContext;
 
 /// The rules of one join.

@@ -4,12 +4,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_buffer::NullBuffer;
-use squall_planner::{Expression, Inequality, Nearest};
+use squall_planner::{Expression, Inequality, Nearest, evaluate};
 use squall_runtime::Pieces;
 use squall_storage::key_index::{KeyIndex, NO_ROW, OrderKeys};
 use squall_types::{Block, Error, ErrorCode, Rank, Result, grow};
-
-use crate::evaluate::evaluate;
 
 /// Bits of a place that say where a key's rows begin in their partition, and how many they are.
 const PLACE_BITS: u32 = 29;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::UInt32Array;
 use squall_functions::Selection;
-use squall_planner::JoinStrictness;
+use squall_planner::{JoinStrictness, evaluate, select};
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
 use squall_storage::key_index::NO_ROW;
@@ -16,7 +16,6 @@ use super::build::{Held, JoinTable};
 use super::coded_probe::CodedProbe;
 use super::matching::{Condition, Matching};
 use super::nearest::NearValues;
-use crate::evaluate::{evaluate, select};
 use crate::operator::Operator;
 
 /// Looks up the left side's rows.

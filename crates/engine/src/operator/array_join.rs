@@ -6,11 +6,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ListArray, UInt32Array};
 use arrow_buffer::NullBuffer;
-use squall_planner::Expression;
+use squall_planner::{Expression, evaluate};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, PieceRows, Result, Schema};
 
 use super::Operator;
-use crate::evaluate::evaluate;
 
 /// Rows of an output block at most.
 const ROWS_MAX: usize = 65_409;

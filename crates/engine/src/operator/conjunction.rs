@@ -11,10 +11,8 @@ use std::time::{Duration, Instant};
 use arrow_array::BooleanArray;
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use squall_functions::Selection;
-use squall_planner::{Expression, conjuncts};
+use squall_planner::{Expression, conjuncts, select};
 use squall_types::{Block, Column, Result};
-
-use crate::evaluate::select;
 
 /// Rows on which a condition is tested before the order is changed: until then all conditions are tested on all rows.
 const ROWS_TO_KNOW: u64 = 4_096;

@@ -3,11 +3,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use squall_planner::Expression;
+use squall_planner::{Expression, evaluate};
 use squall_types::{Block, PieceRows, Result, Schema};
 
 use super::Operator;
-use crate::evaluate::evaluate;
 
 /// One output column per expression.
 pub struct Project {

@@ -10,12 +10,10 @@ use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
-use squall_planner::SortKey;
+use squall_planner::{SortKey, evaluate};
 use squall_types::memory::reserve;
 use squall_types::physical::Rank;
 use squall_types::{Alternatives, Block, Column, DataType, Physical, Result};
-
-use crate::evaluate::evaluate;
 
 /// One byte string per row.
 #[derive(Default)]

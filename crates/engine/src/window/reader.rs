@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use squall_planner::{SortKey, Window};
+use squall_planner::{SortKey, Window, evaluate};
 use squall_types::{Block, Column, Result};
 
 use super::frame::{RangeKey, key_column};
 use super::input::Input;
-use crate::evaluate::evaluate;
 
 /// A block that is in memory.
 pub(super) struct Loaded {

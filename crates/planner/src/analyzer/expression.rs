@@ -209,6 +209,7 @@ impl<'q> Scope<'q> {
     pub fn position(&self, table: Option<usize>, name: &str) -> Result<Option<usize>> {
         let found = match table {
             Some(table) => self.source.position_in(table, name),
+            None if self.is_of_table => self.source.own_position(name),
             None => self.source.position(name),
         };
         found.map_err(|ambiguous| {
@@ -384,7 +385,7 @@ impl<'q> Scope<'q> {
         let data_type = self.source.data_type(column).clone();
         let expression = super::text::parse_expression(&text)?;
         // ALIAS columns may refer to each other; a circle of them ends at the limit of depth.
-        let node = self.with_own_aliases(|scope| scope.resolve(&expression));
+        let node = self.of_table(|scope| scope.resolve(&expression));
         self.parsed.push(expression);
         let node = node?;
         if *self.graph.data_type(node) == data_type {

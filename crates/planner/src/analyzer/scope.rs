@@ -49,6 +49,8 @@ pub(crate) struct Scope<'q> {
     pub lambda_depth: u32,
     /// Whether what is being resolved is an expression of its own: a default, the body of a function of SQL.
     pub has_own_aliases: bool,
+    /// Whether what is being resolved stands in the table's definition: its names mean the table's columns alone.
+    pub is_of_table: bool,
     /// An aggregate that was met within another.
     pub nested_aggregate: Option<NodeId>,
     /// How many expressions are being resolved right now, one within the other.
@@ -183,6 +185,7 @@ impl<'q> Scope<'q> {
             locals: Vec::new(),
             lambda_depth: 0,
             has_own_aliases: false,
+            is_of_table: false,
             nested_aggregate: None,
             depth: 0,
             subqueries: HashMap::new(),
@@ -293,6 +296,18 @@ impl<'q> Scope<'q> {
         let resolved = analyzer.nested(|| resolve(self));
         self.locals.truncate(names);
         self.has_own_aliases = outside;
+        resolved
+    }
+
+    /// Resolves an expression of the table's definition: whatever the query gives its columns' names to, they mean the columns.
+    ///
+    /// # Errors
+    /// As [`with_own_aliases`](Self::with_own_aliases).
+    pub fn of_table<T>(&mut self, resolve: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let (aliases, locals) = (std::mem::take(&mut self.aliases), std::mem::take(&mut self.locals));
+        let outside = std::mem::replace(&mut self.is_of_table, true);
+        let resolved = self.with_own_aliases(resolve);
+        (self.aliases, self.locals, self.is_of_table) = (aliases, locals, outside);
         resolved
     }
 

@@ -419,9 +419,17 @@ impl Source {
     /// # Errors
     /// Where both sides of a join have it.
     pub fn position(&self, name: &str) -> Result<Option<usize>, Ambiguous> {
-        if let Some(column) = self.joined_position(name) {
-            return Ok(Some(column));
+        match self.joined_position(name) {
+            Some(column) => Ok(Some(column)),
+            None => self.own_position(name),
         }
+    }
+
+    /// The same without what ARRAY JOINs added.
+    ///
+    /// # Errors
+    /// As [`position`](Self::position).
+    pub fn own_position(&self, name: &str) -> Result<Option<usize>, Ambiguous> {
         Ok(match &self.rows {
             Rows::One => (name == "dummy").then_some(0),
             Rows::Table(table) => table.columns().iter().position(|column| &*column.name == name),

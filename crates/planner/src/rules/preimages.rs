@@ -4,9 +4,10 @@
 
 use arrow_array::types::{Int32Type, UInt16Type, UInt32Type};
 use squall_functions::FunctionContext;
-use squall_types::{Column, DataType, Error, Result, Value};
+use squall_types::{Column, DataType, Result, Value};
 
 use super::call;
+use crate::evaluate::{Columns, evaluate};
 use crate::expression::Expression;
 use crate::plan::{Inequality, Plan};
 
@@ -162,19 +163,22 @@ impl<'a> Image<'a> {
 
 /// Of which values of the only column an expression is true.
 fn truths(expression: &Expression, column: &Column, rows: usize) -> Result<Vec<bool>> {
-    let result = evaluate(expression, column, rows)?;
+    let result = evaluate(expression, &OneColumn { column, rows })?;
     Ok((0..rows).map(|row| result.value(row).as_f64().is_some_and(|number| number != 0.0)).collect())
 }
 
-fn evaluate(expression: &Expression, column: &Column, rows: usize) -> Result<Column> {
-    match expression {
-        Expression::Column { .. } => Ok(column.clone()),
-        Expression::Constant { value, data_type } => Column::constant(data_type.clone(), value, rows),
-        Expression::Function { function, arguments, .. } => {
-            let arguments =
-                arguments.iter().map(|argument| evaluate(argument, column, rows)).collect::<Result<Vec<_>>>()?;
-            function.execute(&arguments, rows)
-        }
-        _ => Err(Error::logical("an image that is no call of a column and constants")),
+/// The only column of an expression, by whatever position.
+struct OneColumn<'a> {
+    column: &'a Column,
+    rows: usize,
+}
+
+impl Columns for OneColumn<'_> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn column(&self, _position: usize) -> Result<Column> {
+        Ok(self.column.clone())
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::support::{Table, World, columns, default, evaluate};
+use crate::support::{Table, World, columns, default};
 use squall_planner::{
-    ColumnDescription, DefaultKind, Expression, TableDefinition, insert_columns, plan_insert, plan_table_definition,
+    ColumnDescription, DefaultKind, Expression, TableDefinition, evaluate, insert_columns, plan_insert,
+    plan_table_definition,
 };
 use squall_sql::ast;
 use squall_types::{Block, Column, DataType, ErrorCode, Result, Schema, Value};

@@ -146,6 +146,15 @@ impl Authentication {
         }
     }
 
+    /// Whether who knows the user's name gets in.
+    pub fn is_open(&self) -> bool {
+        match self {
+            Self::NoPassword => true,
+            Self::Plaintext(password) => password.is_empty(),
+            _ => false,
+        }
+    }
+
     /// Whether the proof is right.
     pub fn check(&self, proof: Proof<'_>) -> bool {
         let password = match (self, proof) {

@@ -109,9 +109,9 @@ impl Entities {
         change: impl FnOnce(&mut Definition) -> Result<()>,
     ) -> Result<()> {
         let mut entity = (**self.get(kind, name)?).clone();
-        let before = format!("{:?}", entity.definition);
+        let before = entity.definition.clone();
         change(&mut entity.definition)?;
-        if before == format!("{:?}", entity.definition) {
+        if before == entity.definition {
             return Ok(());
         }
         check_writable(&entity, "update")?;
@@ -156,7 +156,7 @@ impl Entities {
         for entity in of_sql {
             let mut changed = (*entity).clone();
             changed.definition.rename_mentioned(kind, from, to);
-            if format!("{:?}", changed.definition) != format!("{:?}", entity.definition) {
+            if changed.definition != entity.definition {
                 self.put(changed);
             }
         }

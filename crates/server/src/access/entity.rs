@@ -72,7 +72,7 @@ impl Names {
 }
 
 /// Who somebody is, how that is proven, and what was granted.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct User {
     /// How the user proves who it is: one way is enough. None: there is no way in.
     pub methods: Vec<Method>,
@@ -97,7 +97,7 @@ pub struct User {
 }
 
 /// What is granted together.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Role {
     /// What was granted.
     pub rights: Rights,
@@ -108,7 +108,7 @@ pub struct Role {
 }
 
 /// Settings and their bounds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SettingsProfile {
     /// The settings, and the profiles that it inherits from.
     pub settings: Vec<AccessSetting>,
@@ -235,7 +235,7 @@ pub struct Quota {
 }
 
 /// Which rows of a table somebody sees.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RowPolicy {
     /// The name without its table.
     pub short_name: String,
@@ -252,7 +252,7 @@ pub struct RowPolicy {
 }
 
 /// One of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)]
 #[expect(clippy::large_enum_variant, reason = "most are users, and they are kept once")]
 pub enum Definition {

@@ -190,10 +190,7 @@ impl Access {
             quota: quota.map(|(entity, _)| entity.clone()),
             current_roles,
             enabled_roles,
-            is_passwordless: user
-                .methods
-                .iter()
-                .any(|method| method.authentication == super::authentication::Authentication::NoPassword),
+            is_passwordless: user.methods.iter().any(|method| method.authentication.is_open()),
             reads_everything: rights.has_everywhere(Privilege::Select.set()),
             sees_everything: rights.has_everywhere(Privilege::Show.set().or(Privilege::KillQuery.set())),
             rights,

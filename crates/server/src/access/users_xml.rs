@@ -222,7 +222,6 @@ fn confine(rights: &mut Rights, databases: &std::collections::BTreeSet<String>, 
 /// One way of authentication; none where the element is about something else.
 fn read_authentication(element: &Element) -> Result<Option<Authentication>> {
     Ok(Some(match element.name.as_str() {
-        "password" if element.text.is_empty() => Authentication::NoPassword,
         "password" => Authentication::Plaintext(element.text.clone()),
         "no_password" => Authentication::NoPassword,
         "password_sha256_hex" => {

@@ -31,7 +31,11 @@ pub(super) fn merges(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .column("progress", "Float64", move |row| Value::Float64(progress(row)))
         .column("num_parts", "UInt64", |row| number(row.parts.len()))
         .column("source_part_names", "Array(String)", |row| texts(&row.parts))
+        .column("source_part_paths", "Array(String)", |row| {
+            texts(row.part_paths.iter().map(|path| path.to_string_lossy()))
+        })
         .column("result_part_name", "String", |row| text(&row.result))
+        .column("result_part_path", "String", |row| text(row.result_path.to_string_lossy()))
         .column("partition_id", "String", |row| text(&row.partition_id))
         .column("partition", "String", |row| match &*row.partition_id {
             "all" => text("tuple()"),
@@ -42,7 +46,8 @@ pub(super) fn merges(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .column("bytes_read_uncompressed", "UInt64", |row| number(row.progress.bytes_read.load(Ordering::Relaxed)))
         .column("rows_read", "UInt64", |row| number(row.progress.rows_read.load(Ordering::Relaxed)))
         .column("rows_written", "UInt64", |row| number(row.progress.rows_written.load(Ordering::Relaxed)))
-        .column("columns_written", "UInt64", |_| number(0_u64))
+        .column("bytes_written_uncompressed", "UInt64", |row| number(row.progress.bytes_made.load(Ordering::Relaxed)))
+        .constant("columns_written", "UInt64", number(0_u64))
         .column("memory_usage", "UInt64", |row| number(row.context.memory.bytes().max(0)))
         .constant("thread_id", "UInt64", number(0_u64))
         .column("merge_type", "String", |row| text(row.merge_type.name()))

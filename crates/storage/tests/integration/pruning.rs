@@ -8,10 +8,12 @@ use std::sync::Arc;
 use crate::common::{block, insert, request, run};
 use proptest::prelude::*;
 use squall_functions::FunctionContext;
-use squall_planner::{Expression, Plan, PlannerContext, SubqueryRunner, TableDefinition, bind_expression, plan_query};
+use squall_planner::{
+    Expression, Plan, PlannerContext, SubqueryRunner, TableDefinition, bind_expression, evaluate, plan_query,
+};
 use squall_sql::ast::Statement;
 use squall_storage::{Databases, InsertLimits, SessionCatalog, StorageOptions, Table};
-use squall_types::{Block, Column, Error, Result, Settings, Value};
+use squall_types::{Block, Error, Result, Settings, Value};
 
 const COLUMNS: &[(&str, &str)] = &[
     ("u", "UInt32"),
@@ -78,22 +80,6 @@ fn predicate(databases: &Arc<Databases>, condition: &str) -> Expression {
     find(&plan).unwrap_or(Expression::Constant { value: Value::UInt64(1), data_type: squall_types::DataType::UInt8 })
 }
 
-fn evaluate(expression: &Expression, block: &Block) -> Column {
-    match expression {
-        Expression::Column { position, .. } => block.column(*position).clone(),
-        Expression::Constant { value, data_type } => Column::constant(data_type.clone(), value, block.rows()).unwrap(),
-        Expression::Function { function, arguments, name } => {
-            let arguments: Vec<Column> = arguments.iter().map(|argument| evaluate(argument, block)).collect();
-            function.execute(&arguments, block.rows()).unwrap_or_else(|error| panic!("{name}: {error}"))
-        }
-        Expression::HigherOrder { function, lambda, operands, name } => {
-            let operands: Vec<Column> = operands.iter().map(|operand| evaluate(operand, block)).collect();
-            let result = lambda.apply(&**function, &operands, block.rows(), &|body, block| Ok(evaluate(body, block)));
-            result.unwrap_or_else(|error| panic!("{name}: {error}"))
-        }
-    }
-}
-
 /// The rows of a scan that match, as text, in order; and how many rows the scan held.
 fn matching(table: &dyn Table, condition: &Expression, pruned: bool) -> (Vec<String>, usize) {
     let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
@@ -101,7 +87,7 @@ fn matching(table: &dyn Table, condition: &Expression, pruned: bool) -> (Vec<Str
     let scan = table.scan(&request(table, &names, pruned.then(|| condition.clone()))).unwrap();
     crate::common::read_scan(&*scan, |block| {
         scanned += block.rows();
-        let mask = evaluate(condition, &block);
+        let mask = evaluate(condition, &block).unwrap();
         for row in 0..block.rows() {
             let value = mask.value(row);
             if value == Value::Bool(true) || value.as_u64().is_some_and(|value| value != 0) {

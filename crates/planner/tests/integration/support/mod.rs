@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow_array::BooleanArray;
 use squall_functions::{FunctionContext, GroupIds, Moment};
 use squall_planner::{
-    Catalog, ColumnDefault, ColumnDescription, DefaultKind, Expression, Plan, PlannerContext, SubqueryRunner,
-    TableMetadata,
+    Catalog, ColumnDefault, ColumnDescription, DefaultKind, Plan, PlannerContext, SubqueryRunner, TableMetadata,
+    evaluate,
 };
 use squall_sql::ast;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Settings, Value};
@@ -242,21 +242,6 @@ pub struct EmptyTables;
 impl SubqueryRunner for EmptyTables {
     fn run(&self, plan: Plan) -> Result<Vec<Block>> {
         rows(&plan)
-    }
-}
-
-pub fn evaluate(expression: &Expression, block: &Block) -> Result<Column> {
-    match expression {
-        Expression::Column { position, .. } => Ok(block.column(*position).clone()),
-        Expression::Constant { value, data_type } => Column::constant(data_type.clone(), value, block.rows()),
-        Expression::Function { function, arguments, .. } => {
-            let arguments = arguments.iter().map(|argument| evaluate(argument, block)).collect::<Result<Vec<_>>>()?;
-            function.execute(&arguments, block.rows())
-        }
-        Expression::HigherOrder { function, lambda, operands, .. } => {
-            let operands = operands.iter().map(|operand| evaluate(operand, block)).collect::<Result<Vec<_>>>()?;
-            lambda.apply(&**function, &operands, block.rows(), &evaluate)
-        }
     }
 }
 

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, UInt32Array};
 use arrow_buffer::BooleanBuffer;
-use squall_engine::evaluate::evaluate;
 use squall_files::Defaults;
 use squall_formats::{InputBlock, Omitted};
-use squall_planner::{ColumnDescription, Expression, PlannerContext, plan_defaults};
+use squall_planner::{ColumnDescription, Expression, PlannerContext, evaluate, plan_defaults};
 use squall_types::{Block, Column, Result, Schema};
 
 /// The block with omitted values computed, for their rows alone. `defaults` are expressions over its columns, in an order in which each

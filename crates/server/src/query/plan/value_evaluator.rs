@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_engine::evaluate::evaluate;
 use squall_formats::Evaluate;
-use squall_planner::Plan;
+use squall_planner::{Plan, evaluate};
 use squall_types::checkpoint::leash;
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use squall_engine::evaluate::evaluate;
 use squall_files::{DeclaredColumns, FileTableOptions, PARTITION_ID, PartitionedTarget, Partitions, Reach, TargetFile};
-use squall_planner::{Expression, PlannerContext, call, expression_over, is_over_s3};
+use squall_planner::{Expression, PlannerContext, call, evaluate, expression_over, is_over_s3};
 use squall_remote::http::{HttpFiles, HttpOptions, shown};
 use squall_sql::ast;
 use squall_storage::Table;

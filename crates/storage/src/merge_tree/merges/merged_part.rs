@@ -112,6 +112,7 @@ pub(in crate::merge_tree) async fn merge_rows(
             progress.rows_expired.store(stage.expired, Ordering::Relaxed);
         }
         for block in made {
+            progress.bytes_made.fetch_add(block.value_bytes() as u64, Ordering::Relaxed);
             groups.push(block, pieces).await?;
         }
         progress.rows_written.store(groups.encoder.rows() as u64, Ordering::Relaxed);

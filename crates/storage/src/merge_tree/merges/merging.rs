@@ -96,6 +96,8 @@ pub struct MergeProgress {
     pub rows_expired: AtomicU64,
     /// Rows that it has made of them.
     pub rows_written: AtomicU64,
+    /// Bytes in memory of these.
+    pub bytes_made: AtomicU64,
     /// Bytes of its file so far.
     pub bytes_written: AtomicU64,
 }
@@ -169,8 +171,10 @@ impl MergeTree {
             insertion: Arc::new(insertion),
             id,
             result: name.to_string().into(),
+            result_path: self.directory.path().join(format!("{name}.parquet")),
             partition_id: name.partition_id,
             parts: parts.iter().map(|part| part.file.name.clone()).collect(),
+            part_paths: parts.iter().map(|part| part.file.path.clone()).collect(),
             rows: live_rows(&parts, &seen),
             bytes: parts.iter().map(|part| part.file.bytes).sum(),
             progress,
