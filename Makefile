@@ -33,12 +33,17 @@ storm-short: build ## Run the experiment alone, with a tenth of the rows; about 
 
 test: ## Run every test: format, lints, Rust tests, models (20 s each), and real clients, which it installs from PyPI into .venv.
 	$(MAKE) --no-print-directory lint
-	cargo test --workspace
+	$(MAKE) --no-print-directory test-rust
 	LOOM_MAX_DURATION=20 $(MAKE) --no-print-directory models
 	$(MAKE) --no-print-directory test-clients
 
-test-rust: ## Run the Rust tests alone.
+test-fast: ## Run what tells within five minutes whether a change is right: format, and all Rust and SQL tests but the long ones.
+	cargo fmt --all --check
+	scripts/check_markdown.py
 	cargo test --workspace
+
+test-rust: ## Run all Rust and SQL tests, also those that are marked as long.
+	cargo test --workspace -- --include-ignored --skip many_histories
 
 test-clients: build ## Run the tests with real clients against the release binary.
 	SQUALL=$(SQUALL) scripts/test-clients.sh

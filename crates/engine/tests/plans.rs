@@ -196,6 +196,7 @@ fn aggregate(input: Plan, keys: Vec<Expression>, argument: Option<Expression>) -
 }
 
 #[test]
+#[ignore = "long"]
 fn groups_of_every_kind_of_key_are_counted_and_summed() {
     let random = &mut StdRng::seed_from_u64(1);
     for policy in PolicyKind::ALL {
@@ -311,6 +312,7 @@ fn rows_read(context: &QueryContext) -> u64 {
 }
 
 #[test]
+#[ignore = "long"]
 fn rows_sorted_on_disk_are_those_sorted_in_memory() {
     let random = &mut StdRng::seed_from_u64(7);
     let engine = engine(PolicyKind::Stride);
@@ -340,6 +342,7 @@ fn rows_sorted_on_disk_are_those_sorted_in_memory() {
 }
 
 #[test]
+#[ignore = "long"]
 fn groups_on_disk_are_those_in_memory() {
     let random = &mut StdRng::seed_from_u64(8);
     let engine = engine(PolicyKind::Stride);
@@ -370,6 +373,7 @@ fn groups_on_disk_are_those_in_memory() {
 }
 
 #[test]
+#[ignore = "long"]
 fn joins_on_disk_are_those_in_memory() {
     let random = &mut StdRng::seed_from_u64(9);
     let engine = engine(PolicyKind::Stride);
@@ -616,6 +620,7 @@ fn a_cancelled_query_ends_and_a_dropped_stream_cancels() {
 }
 
 #[test]
+#[ignore = "long"]
 fn a_client_that_does_not_read_holds_no_worker_and_little_memory() {
     for policy in PolicyKind::ALL {
         let engine = engine(policy);
@@ -723,6 +728,7 @@ fn an_insert_that_is_broken_off_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "long"]
 fn many_queries_at_once_all_end_with_the_right_result() {
     let random = &mut StdRng::seed_from_u64(3);
     let engine = engine(PolicyKind::Stride);

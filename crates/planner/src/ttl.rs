@@ -33,7 +33,7 @@ pub struct Ttl {
     pub key: Arc<str>,
     /// The moment in SQL.
     pub sql: Arc<str>,
-    /// The same in seconds since 1970, as a `UInt32`; 0 is never.
+    /// The same in seconds since 1970, as a `UInt32`; 0 is never, and what is later than 2106 is the last moment of all.
     pub moment: Expression,
     /// What happens then.
     pub action: TtlAction,
@@ -268,8 +268,16 @@ impl Binding<'_> {
                 "TTL expression result column should have Date, Date32, DateTime or DateTime64 type, but has {data_type}"
             )));
         }
-        let time = ast::Expression::function("toDateTime", vec![expression.clone()]);
-        self.bound(&ast::Expression::function("toUnixTimestamp", vec![time]))
+        // A moment may be after 2106, where a DateTime ends, or before 1970. What is after is the last one, which does not come; what is
+        // before is the second after 1970, since 0 is never: -1 becomes 1.
+        let (zero, before) = (ast::Literal::UInt64(0), ast::Literal::Int64(-1));
+        let last = ast::Literal::UInt64(u32::MAX.into());
+        let literal = ast::Expression::literal;
+        let call = |name: &str, arguments: Vec<ast::Expression>| ast::Expression::function(name, arguments);
+        let time = call("toDateTime64", vec![expression.clone(), literal(zero)]);
+        let seconds = call("toUnixTimestamp64Second", vec![time]);
+        let from_1970 = call("abs", vec![call("greatest", vec![seconds, literal(before)])]);
+        self.bound(&call("toUInt32", vec![call("least", vec![from_1970, literal(last)])]))
     }
 
     fn groups(&self, key: &[ast::Expression], assignments: &[ast::Assignment]) -> Result<TtlGroups> {

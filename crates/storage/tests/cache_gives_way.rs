@@ -14,6 +14,7 @@ static ALLOCATOR: TrackingAllocator<std::alloc::System> = TrackingAllocator(std:
 const ROWS: u64 = 2_000_000;
 
 #[test]
+#[ignore = "long"]
 fn chunks_that_nobody_reads_give_way_to_a_query() {
     let directory = tempfile::tempdir().unwrap();
     let options = StorageOptions { column_cache_bytes: Some(1 << 30), ..StorageOptions::default() };

@@ -1,3 +1,4 @@
+-- long
 -- Aggregate functions beyond the everyday ones, combinators, and states, whose bytes are ClickHouse's.
 SELECT varPopStable(number), varSampStable(number), stddevPopStable(number), covarPopStable(number, number * number), corrStable(number, number * number) FROM numbers(100);
 SELECT varPopStable(number), corrStable(number, 1) FROM numbers(1);

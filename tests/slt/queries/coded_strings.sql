@@ -1,3 +1,4 @@
+-- long
 -- Columns of few different strings, which are codes in memory from 4,096 rows on, and LowCardinality ones beside them.
 CREATE TABLE c (n UInt32, s String, t Nullable(String), l LowCardinality(String), m LowCardinality(Nullable(String)), k Int32, late String) ENGINE = MergeTree ORDER BY n;
 INSERT INTO c SELECT number, concat('value ', toString(number * 7 % 13)), if(number % 5 = 0, NULL, substring('abcdefghijklmnopqrstuvwxyz', 1 + number % 11, number % 4)), toString(number % 9), if(number % 7 = 1, NULL, toString(intDiv(number, 1000))), number % 6, if(number < 15000, 'few', toString(number)) FROM numbers(20000);

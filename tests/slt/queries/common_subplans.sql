@@ -1,3 +1,4 @@
+-- long
 CREATE TABLE orders (id UInt32, shop UInt8, month UInt8, item UInt16, amount Int32, note Nullable(String)) ENGINE = MergeTree ORDER BY id;
 INSERT INTO orders SELECT number, number % 7, intDiv(number, 4000) % 12, number * 7 % 500, number % 91 - 30, if(number % 5 = 0, NULL, toString(number % 17)) FROM numbers(60000);
 WITH totals AS (SELECT shop, month, sum(amount) AS total FROM orders GROUP BY shop, month) SELECT a.shop, a.month, a.total, b.total FROM totals AS a JOIN totals AS b ON a.shop = b.shop AND a.month + 1 = b.month ORDER BY 1, 2 LIMIT 12;

@@ -1,3 +1,4 @@
+-- long
 CREATE TABLE sales (customer Nullable(UInt32), item UInt32, day Date, place LowCardinality(String), amount Int32, price Decimal(9, 2), discount Nullable(Int16), share Float64) ENGINE = MergeTree ORDER BY day;
 INSERT INTO sales WITH intHash64(number) AS r SELECT if(r % 41 = 0, NULL, r % 3000), intDiv(r, 1000) % 70, toDate('2026-01-01') + r % 90, 'p' || r % 7, r % 1000 - 300, (r % 10000) / 100, if(r % 5 = 0, NULL, r % 50), (r % 8) / 8 FROM numbers(150000);
 CREATE TABLE customers (customer UInt32, name String, city Nullable(String), referrer UInt32) ENGINE = MergeTree ORDER BY customer;

@@ -1,3 +1,4 @@
+-- long
 -- GROUP BY with a LIMIT and no order: any groups do, each of all its rows.
 CREATE TABLE f (k UInt32, s String, l LowCardinality(String), n Nullable(Int64), v Int32, d Decimal(9, 2)) ENGINE = MergeTree ORDER BY tuple();
 INSERT INTO f SELECT number * 7919 % 20011, concat('a longer key ', toString(number * 7919 % 20011)), toString(number % 3001), if(number * 7919 % 20011 = 5, NULL, number * 7919 % 20011), number % 1009 - 500, number % 97 FROM numbers(300000);

@@ -1,3 +1,4 @@
+-- long
 CREATE TABLE f (a UInt32, s String DEFAULT 'd') ENGINE = File(CSVWithNames);
 SELECT * FROM f;
 INSERT INTO f (a) VALUES (1), (2);

@@ -1,3 +1,4 @@
+-- long
 -- The groups with the most rows, of which there are few among many: keys that cannot be among them are left out before they make groups.
 CREATE TABLE f (k UInt32, s String, l LowCardinality(String), n Nullable(Int16), d DateTime, v Int64, u UUID, x FixedString(3)) ENGINE = MergeTree ORDER BY v;
 INSERT INTO f SELECT toUInt32(exp2(17 * (intHash64(number) % 1000000) / 1000000)) AS k, if(k % 3 = 0, '', concat('https://example.com/', toString(k))), concat('l', toString(k)), if(k % 5 = 0, NULL, k % 30000), toDateTime('2024-01-01 00:00:00', 'UTC') + k * 61, intDiv(number, 7), toUUID(concat('00000000-0000-0000-0000-', leftPad(toString(k), 12, '0'))), substring(hex(k), 1, 3) FROM numbers(1300000);

@@ -1,3 +1,4 @@
+-- long
 CREATE TABLE scores (id UInt32, team UInt8, name Nullable(String), points Nullable(Float64), day Date) ENGINE = MergeTree ORDER BY id;
 INSERT INTO scores SELECT number, number * 7 % 11, if(number % 13 = 0, NULL, concat('n', toString(number % 900))), multiIf(number % 17 = 0, NULL, number % 101 = 0, nan, (number * 7919) % 5003 / 4), toDate('2024-01-01') + number % 300 FROM numbers(200000);
 SELECT team, id, points, r FROM (SELECT team, id, points, rank() OVER (PARTITION BY team ORDER BY points DESC) AS r FROM scores) WHERE r <= 3 ORDER BY team, r, id;

@@ -1,3 +1,4 @@
+-- long
 -- Large states of few groups: merged in parts by several workers they give what one worker gives.
 SELECT uniqExact(number % 400000) FROM numbers_mt(1200000) SETTINGS max_threads = 1;
 SELECT uniqExact(number % 400000) FROM numbers_mt(1200000) SETTINGS max_threads = 2;

@@ -1,3 +1,4 @@
+-- long
 SELECT count(), sum(c), sum(s), max(a) FROM (SELECT number % 300001 AS k, toString(number % 7) AS t, count() AS c, sum(number) AS s, max(number) AS a FROM numbers_mt(500000) GROUP BY k, t);
 SELECT count(), sum(c), sum(cityHash64(k, c)) FROM (SELECT number * 7919 % 400009 AS k, count() AS c FROM numbers_mt(700000) GROUP BY k);
 SELECT count(), sum(c), sum(cityHash64(k, c)) FROM (SELECT concat('https://example.com/', toString(number * 7919 % 300007)) AS k, count() AS c FROM numbers_mt(400000) GROUP BY k);

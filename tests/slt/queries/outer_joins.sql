@@ -1,3 +1,4 @@
+-- long
 CREATE TABLE a (id UInt32, k Int32, v Nullable(Int32), s String) ENGINE = MergeTree ORDER BY id;
 INSERT INTO a SELECT number, toInt32(number % 3000), if(number % 7 = 0, NULL, number % 50), concat('s', toString(number % 20)) FROM numbers(6000);
 CREATE TABLE b (k Int32, w Int32, n Nullable(Int32), s String) ENGINE = MergeTree ORDER BY k;

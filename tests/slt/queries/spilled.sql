@@ -1,3 +1,4 @@
+-- long
 -- Groups that go to disk are those in memory: keys of each form, few and many rows a group, partitions that are cut again.
 SELECT count(), sum(c), sum(m) FROM (SELECT intHash64(number) AS k, count() AS c, max(number) AS m FROM numbers_mt(300000) GROUP BY k) SETTINGS max_bytes_before_external_group_by = 200000, max_threads = 2;
 SELECT count(), sum(c), sum(m) FROM (SELECT intHash64(number) AS k, count() AS c, max(number) AS m FROM numbers_mt(300000) GROUP BY k) SETTINGS max_bytes_before_external_group_by = 4000000, max_threads = 2;

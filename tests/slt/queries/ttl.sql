@@ -79,3 +79,17 @@ CREATE TABLE ttl_bad (k UInt64, t DateTime) ENGINE = Memory TTL t + INTERVAL 1 D
 CREATE TABLE ttl_bad (k UInt64, t DateTime) ENGINE = MergeTree ORDER BY k TTL t + INTERVAL 1 DAY WHERE z = 1;
 CREATE TABLE ttl_bad (k UInt64, t DateTime) ENGINE = MergeTree ORDER BY k TTL t + INTERVAL 1 DAY RECOMPRESS CODEC(Foo);
 CREATE TABLE ttl_bad (k UInt64, t DateTime, a ALIAS t) ENGINE = MergeTree ORDER BY k TTL a + INTERVAL 1 DAY;
+
+-- Moments after 2106, where a DateTime ends, and before 1970.
+CREATE TABLE ttl_dates (x UInt8, d Date) ENGINE = MergeTree ORDER BY x TTL d;
+INSERT INTO ttl_dates VALUES (1, '2130-01-01'), (2, '2020-01-01'), (3, '2106-02-08'), (4, '2149-06-06'), (5, '2106-02-07');
+OPTIMIZE TABLE ttl_dates FINAL;
+SELECT * FROM ttl_dates ORDER BY x;
+CREATE TABLE ttl_dates32 (x UInt8, d Date32, v UInt8 TTL d) ENGINE = MergeTree ORDER BY x TTL d + INTERVAL 1 DAY;
+INSERT INTO ttl_dates32 VALUES (1, '2230-01-01', 1), (2, '1960-01-01', 1), (3, '2200-01-01', 1);
+OPTIMIZE TABLE ttl_dates32 FINAL;
+SELECT * FROM ttl_dates32 ORDER BY x;
+CREATE TABLE ttl_times (x UInt8, d DateTime64(3)) ENGINE = MergeTree ORDER BY x TTL d + INTERVAL 1 DAY WHERE x > 0;
+INSERT INTO ttl_times VALUES (1, '2230-01-01'), (2, '1960-01-01'), (3, '2200-01-01'), (4, '2106-02-07 06:28:16'), (0, '1960-01-01');
+OPTIMIZE TABLE ttl_times FINAL;
+SELECT * FROM ttl_times ORDER BY x;

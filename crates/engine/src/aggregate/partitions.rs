@@ -391,6 +391,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "long"]
     fn each_key_is_one_group_with_all_its_rows() {
         for key in [DataType::UInt64, DataType::String] {
             for is_memory_short in [false, true] {
@@ -402,6 +403,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "long"]
     fn rows_become_groups_where_memory_is_short() {
         let held = |is_memory_short| {
             let grouping = count_by(vec![DataType::String]);

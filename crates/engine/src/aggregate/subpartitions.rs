@@ -113,6 +113,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "long"]
     fn each_key_comes_in_one_part_with_all_its_rows() {
         const PARTITIONS: usize = 4;
         for key_types in [

@@ -168,6 +168,7 @@ fn bounds(random: &mut StdRng) -> (FrameBound, FrameBound) {
 }
 
 #[test]
+#[ignore = "long"]
 fn frames_are_what_the_words_say_wherever_rows_are_cut() {
     let mut random = StdRng::seed_from_u64(11);
     for _ in 0..1_500 {

@@ -98,6 +98,7 @@ fn merge_cut(function: &dyn AggregateFunction, states: Vec<Box<dyn Accumulator>>
 }
 
 #[test]
+#[ignore = "long"]
 fn cut_states_merge_as_whole_ones() {
     let calls: &[(&str, &[&str])] = &[
         ("uniqExact", &["UInt64"]),

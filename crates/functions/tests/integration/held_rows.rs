@@ -95,6 +95,7 @@ fn beside(constants: &[(&str, Value)], at: usize, column: &Column) -> (Vec<Argum
 }
 
 #[test]
+#[ignore = "long"]
 fn scalar_functions_give_the_same_however_rows_are_held() {
     let text = |text: &str| ("String", Value::from(text));
     let number = |number: u64| ("UInt8", Value::UInt64(number));
@@ -174,6 +175,7 @@ fn finished(
 }
 
 #[test]
+#[ignore = "long"]
 fn aggregate_functions_give_the_same_however_rows_are_held() {
     let bytes: Vec<u8> = (0..ROWS).map(|row| (row % 5) as u8).collect();
     let wide: Vec<u16> = bytes.iter().map(|id| u16::from(*id)).collect();

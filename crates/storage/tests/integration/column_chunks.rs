@@ -63,6 +63,7 @@ fn row(id: u64) -> Vec<Value> {
 }
 
 #[test]
+#[ignore = "long"]
 fn values_come_back_and_bounds_are_true() {
     for codec in ["LZ4", "ZSTD(1)", "NONE"] {
         come_back(codec);

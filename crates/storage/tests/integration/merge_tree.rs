@@ -161,6 +161,7 @@ fn every_type_comes_back_from_memory_and_from_disk() {
 
 /// Whole columns of one value, and dictionaries, are written in a way of their own.
 #[test]
+#[ignore = "long"]
 fn rows_that_are_alike_come_back() {
     let directory = tempfile::tempdir().unwrap();
     let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();

@@ -275,6 +275,7 @@ fn indexed(mut definition: TableDefinition, indices: &[(&str, &str, u64)]) -> Ta
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
+    #[ignore = "long"]
     fn a_pruned_scan_holds_every_match(inserts in rows(), (sorting, partition) in keys(), indices in indices(), conditions in prop::collection::vec(condition(), 12)) {
         let directory = tempfile::tempdir().unwrap();
         let databases = open(directory.path());

@@ -162,6 +162,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "long"]
     fn bytes_do_not_depend_on_threads() {
         let rows = CHUNK_ROWS + 7;
         // One format whose blocks stand alone, and one that is written in one piece.

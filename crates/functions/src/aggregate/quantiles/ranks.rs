@@ -205,6 +205,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "long"]
     fn values_are_those_of_a_sort() {
         let mut state = 1_u64;
         let mut random = || {
