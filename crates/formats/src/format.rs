@@ -587,14 +587,7 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
         Format::JsonObjectEachRow => {
             let (frame, shape, header) = (Frame::Keys, Shape::Objects, Header::Absent);
             let mut rows = JsonRows { frame, shape, is_strings: false, header, options: guesses };
-            let of_objects = of_rows(&mut rows, input, options)?;
-            // The keys of the rows are a column of their own, where it has a name.
-            let key = &options.settings.format_json_object_each_row_column_for_object_name;
-            let key = (!key.is_empty()).then(|| (key.clone(), DataType::String));
-            finished(
-                key.into_iter().chain(of_objects.fields.into_iter().map(|(name, of)| (name.to_string(), of))),
-                options,
-            )
+            of_keyed_objects(&of_rows(&mut rows, input, options)?, options)
         }
         Format::RowBinary { .. }
         | Format::Pretty(_)
@@ -615,6 +608,14 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
         )),
     };
     schema.map_err(|error| schema::cannot_extract(name, error))
+}
+
+/// The columns of objects by keys: those of the objects, behind one of their keys where that has a name.
+fn of_keyed_objects(of_objects: &Schema, options: &FormatOptions) -> Result<Schema> {
+    let key = &options.settings.format_json_object_each_row_column_for_object_name;
+    let key = (!key.is_empty()).then(|| (key.clone(), DataType::String));
+    let of_objects = of_objects.fields.iter().map(|(name, of)| (name.to_string(), of.clone()));
+    finished(key.into_iter().chain(of_objects), options)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, UInt32Array};
 use arrow_buffer::NullBuffer;
 use squall_types::{Coded, Column, DataType, Error, ErrorCode, Result, Rows, Value, checkpoint, kernels};
 
-use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
+use crate::function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
 use crate::properties::Properties;
 
 /// Resolves `function` for these arguments with the default handling that it asks for.
@@ -19,35 +19,12 @@ pub(crate) fn bind(
     context: &FunctionContext,
 ) -> Result<Arc<dyn BoundFunction>> {
     let defaults = function.defaults();
-    let computed: fn(&DataType) -> DataType =
-        if defaults.halves { DataType::without_names } else { DataType::computed };
-    let is_computed = |argument: &Argument| {
-        argument.data_type.is_computed_otherwise() && computed(&argument.data_type) != argument.data_type
-    };
-    if defaults.types && arguments.iter().any(is_computed) {
-        let arguments = arguments
-            .iter()
-            .map(|argument| Argument { data_type: computed(&argument.data_type), constant: argument.constant.clone() });
-        let inner = bind(function, &arguments.collect::<Vec<_>>(), context)?;
-        return Ok(Arc::new(OnComputed { inner, computed }));
-    }
     if defaults.types
-        && let Some(at) = arguments.iter().position(|argument| argument.data_type.is_of_alternatives())
+        && let Some(bound) = bind_otherwise(function, arguments, context)?
     {
-        let inner = crate::by_alternative::bind(function.name(), arguments, at, context)?;
-        let return_type = inner.return_type().clone();
-        return Ok(Arc::new(WithDefaults {
-            inner,
-            return_type,
-            handles_nulls: false,
-            expands_dictionaries: false,
-            dictionary: None,
-            folds_constants: false,
-            passes_nulls: false,
-        }));
+        return Ok(bound);
     }
     let mut plain: Vec<Argument> = arguments.to_vec();
-    let is_low_cardinality = |argument: &Argument| matches!(argument.data_type, DataType::LowCardinality(_));
     let has_dictionary =
         defaults.low_cardinality && arguments.iter().any(|argument| argument.data_type.has_dictionary());
     if has_dictionary {
@@ -55,14 +32,8 @@ pub(crate) fn bind(
             argument.data_type = argument.data_type.without_dictionaries();
         }
     }
-    let is_null =
-        |argument: &Argument| matches!(&argument.data_type, DataType::Nullable(inner) if **inner == DataType::Nothing);
-    let null_parameter = defaults.null_parameters && plain.iter().skip(1).any(is_null);
-    if null_parameter || defaults.nulls && plain.iter().any(is_null) {
-        return Ok(Arc::new(OnlyNull(DataType::Nullable(Arc::new(DataType::Nothing)))));
-    }
-    if defaults.nulls && plain.iter().any(|argument| argument.data_type == DataType::Nothing) {
-        return Ok(Arc::new(OnlyNull(DataType::Nothing)));
+    if let Some(data_type) = only_null(&defaults, &plain) {
+        return Ok(Arc::new(OnlyNull(data_type)));
     }
     let has_nullable = defaults.nulls && plain.iter().any(|argument| argument.data_type.is_nullable());
     if has_nullable {
@@ -84,16 +55,10 @@ pub(crate) fn bind(
         return_type = return_type.to_nullable();
     }
     let mut dictionary = None;
-    if has_dictionary
-        && function.keeps_low_cardinality()
-        && arguments.iter().any(is_low_cardinality)
-        && can_be_inside_low_cardinality(&return_type)
-    {
-        let varying = || arguments.iter().enumerate().filter(|(_, argument)| argument.constant.is_none());
-        let ordinary = varying().filter(|(_, argument)| !is_low_cardinality(argument)).count();
-        if varying().count() <= 1 && ordinary == 0 {
+    if has_dictionary && function.keeps_low_cardinality() && can_be_inside_low_cardinality(&return_type) {
+        dictionary = kept_dictionary(arguments);
+        if dictionary.is_some() {
             return_type = DataType::LowCardinality(Arc::new(return_type));
-            dictionary = Some(varying().map(|(at, _)| at).next());
         }
     }
     if !has_nullable && !has_dictionary && !defaults.constants {
@@ -108,6 +73,63 @@ pub(crate) fn bind(
         folds_constants: defaults.constants,
         passes_nulls: defaults.nulls,
     }))
+}
+
+/// The function over arguments as they are computed, or over the alternatives of one; none where no argument is either.
+fn bind_otherwise(
+    function: &dyn ScalarFunction,
+    arguments: &[Argument],
+    context: &FunctionContext,
+) -> Result<Option<Arc<dyn BoundFunction>>> {
+    let computed: fn(&DataType) -> DataType =
+        if function.defaults().halves { DataType::without_names } else { DataType::computed };
+    let is_computed = |argument: &Argument| {
+        argument.data_type.is_computed_otherwise() && computed(&argument.data_type) != argument.data_type
+    };
+    if arguments.iter().any(is_computed) {
+        let arguments = arguments
+            .iter()
+            .map(|argument| Argument { data_type: computed(&argument.data_type), constant: argument.constant.clone() });
+        let inner = bind(function, &arguments.collect::<Vec<_>>(), context)?;
+        return Ok(Some(Arc::new(OnComputed { inner, computed })));
+    }
+    let Some(at) = arguments.iter().position(|argument| argument.data_type.is_of_alternatives()) else {
+        return Ok(None);
+    };
+    let inner = crate::by_alternative::bind(function.name(), arguments, at, context)?;
+    let return_type = inner.return_type().clone();
+    Ok(Some(Arc::new(WithDefaults {
+        inner,
+        return_type,
+        handles_nulls: false,
+        expands_dictionaries: false,
+        dictionary: None,
+        folds_constants: false,
+        passes_nulls: false,
+    })))
+}
+
+/// The type of a result that is NULL, or nothing, whatever the arguments hold; none where they matter.
+fn only_null(defaults: &Defaults, arguments: &[Argument]) -> Option<DataType> {
+    let is_null =
+        |argument: &Argument| matches!(&argument.data_type, DataType::Nullable(inner) if **inner == DataType::Nothing);
+    let null_parameter = defaults.null_parameters && arguments.iter().skip(1).any(is_null);
+    if null_parameter || defaults.nulls && arguments.iter().any(is_null) {
+        return Some(DataType::Nullable(Arc::new(DataType::Nothing)));
+    }
+    let has_nothing = defaults.nulls && arguments.iter().any(|argument| argument.data_type == DataType::Nothing);
+    has_nothing.then_some(DataType::Nothing)
+}
+
+/// The argument whose dictionary the result may have, or none where all are constants; nothing where it may have none.
+fn kept_dictionary(arguments: &[Argument]) -> Option<Option<usize>> {
+    let is_low_cardinality = |argument: &Argument| matches!(argument.data_type, DataType::LowCardinality(_));
+    if !arguments.iter().any(is_low_cardinality) {
+        return None;
+    }
+    let varying = || arguments.iter().enumerate().filter(|(_, argument)| argument.constant.is_none());
+    let ordinary = varying().filter(|(_, argument)| !is_low_cardinality(argument)).count();
+    (varying().count() <= 1 && ordinary == 0).then(|| varying().map(|(at, _)| at).next())
 }
 
 /// Whether `LowCardinality(data_type)` exists without `allow_suspicious_low_cardinality_types` being asked.

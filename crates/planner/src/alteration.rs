@@ -205,52 +205,11 @@ impl Alteration {
         let (is_key, is_in_key) = (self.is_key(name), self.is_in_key(name));
         let Some(column) = self.definition.columns.get_mut(at) else { return Ok(()) };
         let before = column.clone();
-        if let Some(default) = &declared.default {
-            column.default = Some(column_default(default, context)?);
-        }
-        match (&declared.data_type, &declared.default) {
-            (Some(data_type), _) => column.data_type = settled_type(data_type, declared.nullable)?,
-            (None, _) if declared.nullable == Some(true) && !column.data_type.is_nullable() => {
-                column.data_type = column.data_type.to_nullable();
-            }
-            (None, _) => {}
-        }
-        if let Some(comment) = &declared.comment {
-            column.comment = comment.as_str().into();
-        }
-        if let Some(codecs) = &declared.codec {
-            column.codec = Some(codec_of(codecs, column, context)?);
-        }
-        if let Some(ttl) = &declared.ttl {
-            column.ttl = Some(column_ttl(ttl, context)?);
-        }
-        if before.data_type.is_nullable() && !column.data_type.is_nullable() {
-            // Which value stands for NULL in rows that are there is nobody's guess.
-            let message = format!(
-                "Cannot convert column '{name}' from nullable type {} to non-nullable type {}. Please specify `DEFAULT` expression \
-                 in ALTER MODIFY COLUMN statement",
-                before.data_type, column.data_type
-            );
-            if column.default.is_none() {
-                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
-            }
-        }
-        let may_change = keeps_order(&before.data_type, &column.data_type)
+        declare_anew(column, declared, context)?;
+        let may_change = !is_key
+            || keeps_order(&before.data_type, &column.data_type)
             || !is_in_key && widens(&before.data_type, &column.data_type);
-        if before.data_type != column.data_type && is_key && !may_change {
-            let message = format!(
-                "ALTER of key column {name} from type {} to type {} is not safe because it can change the representation of \
-                 primary key",
-                before.data_type, column.data_type
-            );
-            return Err(Error::new(ErrorCode::ALTER_OF_COLUMN_IS_FORBIDDEN, message));
-        }
-        if before.data_type != column.data_type {
-            check_type(&column.data_type, context)?;
-            // Rows that are there are cast when they are read: there must be such a cast.
-            let options = CastOptions::new(CastMode::Plain, TimeZone::utc());
-            cast(&Column::empty(before.data_type.clone()), &column.data_type, &options)?;
-        }
+        check_new_type(&before, column, may_change, context)?;
         if is_key && !column.is_stored() {
             let message = format!("Trying to ALTER key column {name} into one that is not stored");
             return Err(Error::new(ErrorCode::ALTER_OF_COLUMN_IS_FORBIDDEN, message));
@@ -494,6 +453,66 @@ fn cannot_take_all() -> Error {
 fn not_found(name: &str, verb: &str) -> Error {
     let message = format!("Wrong column name. Cannot find column `{name}` to {verb}");
     Error::new(ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK, message)
+}
+
+/// Gives a column what a declaration says; what it does not say stays.
+fn declare_anew(
+    column: &mut ColumnDescription,
+    declared: &ast::ColumnDeclaration,
+    context: &PlannerContext<'_>,
+) -> Result<()> {
+    if let Some(default) = &declared.default {
+        column.default = Some(column_default(default, context)?);
+    }
+    match &declared.data_type {
+        Some(data_type) => column.data_type = settled_type(data_type, declared.nullable)?,
+        None if declared.nullable == Some(true) && !column.data_type.is_nullable() => {
+            column.data_type = column.data_type.to_nullable();
+        }
+        None => {}
+    }
+    if let Some(comment) = &declared.comment {
+        column.comment = comment.as_str().into();
+    }
+    if let Some(codecs) = &declared.codec {
+        column.codec = Some(codec_of(codecs, column, context)?);
+    }
+    if let Some(ttl) = &declared.ttl {
+        column.ttl = Some(column_ttl(ttl, context)?);
+    }
+    Ok(())
+}
+
+/// Refuses another type that the column's rows cannot have, or, unless it `may_change`, that keys forbid.
+fn check_new_type(
+    before: &ColumnDescription,
+    column: &ColumnDescription,
+    may_change: bool,
+    context: &PlannerContext<'_>,
+) -> Result<()> {
+    let (name, from, to) = (&column.name, &before.data_type, &column.data_type);
+    // Which value stands for NULL in rows that are there is nobody's guess.
+    if from.is_nullable() && !to.is_nullable() && column.default.is_none() {
+        let message = format!(
+            "Cannot convert column '{name}' from nullable type {from} to non-nullable type {to}. Please specify `DEFAULT` expression \
+             in ALTER MODIFY COLUMN statement"
+        );
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    }
+    if from == to {
+        return Ok(());
+    }
+    if !may_change {
+        let message = format!(
+            "ALTER of key column {name} from type {from} to type {to} is not safe because it can change the representation of \
+             primary key"
+        );
+        return Err(Error::new(ErrorCode::ALTER_OF_COLUMN_IS_FORBIDDEN, message));
+    }
+    check_type(to, context)?;
+    // Rows that are there are cast when they are read: there must be such a cast.
+    let options = CastOptions::new(CastMode::Plain, TimeZone::utc());
+    cast(&Column::empty(from.clone()), to, &options).map(drop)
 }
 
 /// Whether values of a type stand in the same order, as the same numbers, when they are taken as of the other.

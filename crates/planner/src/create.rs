@@ -1,12 +1,14 @@
 //! `CREATE TABLE`: the statement with its types and expressions settled, for `storage` to keep.
 
+mod storage;
+
 use std::sync::Arc;
 
 use squall_functions::{FunctionContext, Moment};
 use squall_sql::ast;
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
-use crate::analyzer::{Analyzer, Definitions, analyze_query, text, typed_literal, without_user_functions};
+use crate::analyzer::{Analyzer, Definitions, text, typed_literal, without_user_functions};
 use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
 use crate::codec;
 use crate::context::PlannerContext;
@@ -14,13 +16,13 @@ use crate::definition::{
     Constraint, KeyExpression, ProjectionDefinition, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW,
     foreign_function, is_s3_engine,
 };
-use crate::deprecated_engine::{is_deprecated, settle_deprecated};
 use crate::expression::Expression;
 use crate::function_table;
 use crate::insert::plan_defaults;
 use crate::projection::plan_projection;
 use crate::skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
 use crate::ttl;
+use storage::settle_storage;
 
 /// The most columns of a table.
 const COLUMNS_MAX: usize = 10_000;
@@ -50,25 +52,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     {
         return Err(Error::new(ErrorCode::UNKNOWN_STORAGE, format!("Unknown table engine {}", engine.name)));
     }
-    let of_source = source_columns(create, &mut storage, context)?;
-    if columns.is_empty() {
-        columns = of_source;
-    }
-    if let Some(engine) = storage.engine.as_ref().filter(|_| columns.is_empty()) {
-        columns = function_table::columns_of_engine(&engine.name, arguments(engine, context)?, context)?;
-    }
-    if storage.engine.is_none() {
-        let engine = default_engine(create.temporary, context)?;
-        storage.engine = Some(ast::Function::new(engine, Vec::new()));
-    }
-    if elements.columns.is_empty() && storage.engine.as_ref().is_some_and(|engine| !engine.name.ends_with("MergeTree"))
-    {
-        // Of another table's columns those of an engine in which nothing expires.
-        columns.iter_mut().for_each(|column| column.ttl = None);
-    }
-    if is_deprecated(&storage) {
-        settle_deprecated(&mut storage, context)?;
-    }
+    settle_storage(create, &mut storage, &mut columns, context)?;
     if columns.is_empty() {
         return Err(Error::new(
             ErrorCode::INCORRECT_QUERY,
@@ -80,17 +64,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     let constraints = constraints(create, &elements, &columns, context)?;
     let indices = indices(create, &elements, &columns, context)?;
     let projections = projections(create, &elements, &columns, context)?;
-    let in_columns: Vec<ast::Expression> = elements
-        .columns
-        .iter()
-        .filter(|column| column.primary_key)
-        .map(|column| ast::Expression::identifier(column.name.value.clone()))
-        .collect();
-    let primary_key = match (&storage.primary_key, &elements.primary_key, in_columns.is_empty()) {
-        (Some(key), _, _) | (None, Some(key), _) => Some(keys.key(key)?),
-        (None, None, false) => Some(in_columns.iter().map(|key| keys.part(key)).collect::<Result<_>>()?),
-        (None, None, true) => None,
-    };
+    let primary_key = keys.primary_key(&storage, &elements)?;
     let sorting_key = match &storage.order_by {
         Some(order_by) => sorting_key(order_by, &columns, context)?,
         None => primary_key.clone().unwrap_or_default(),
@@ -146,16 +120,6 @@ fn table_function(create: &ast::CreateTable, context: &PlannerContext<'_>) -> Re
             Ok(table.table_function().cloned())
         }
         _ => Ok(None),
-    }
-}
-
-/// The engine of a table that names none.
-fn default_engine<'a>(is_temporary: bool, context: &PlannerContext<'a>) -> Result<&'a str> {
-    let settings = context.settings;
-    let engine = if is_temporary { &settings.default_temporary_table_engine } else { &settings.default_table_engine };
-    match engine.as_str() {
-        "None" => Err(Error::new(ErrorCode::ENGINE_REQUIRED, "Table engine is not specified in CREATE query")),
-        engine => Ok(engine),
     }
 }
 
@@ -411,83 +375,6 @@ pub(crate) fn column_default(default: &ast::ColumnDefault, context: &PlannerCont
     Ok(ColumnDefault { kind, expression: expression.into() })
 }
 
-/// The columns of what a table is created `AS`; a table's engine and keys come with it where no engine is given.
-fn source_columns(
-    create: &ast::CreateTable,
-    storage: &mut ast::Storage,
-    context: &PlannerContext<'_>,
-) -> Result<Vec<ColumnDescription>> {
-    match &create.source {
-        None | Some(ast::CreateSource::Function(_)) => Ok(Vec::new()),
-        Some(ast::CreateSource::Query(query)) => {
-            Ok(analyze_query(query, context)?.schema().fields.iter().map(described).collect())
-        }
-        Some(ast::CreateSource::Table(name) | ast::CreateSource::Clone(name)) => {
-            let analyzer = Analyzer::new(context);
-            let database = name.database.as_ref().map(|database| analyzer.identifier(database)).transpose()?;
-            let name = analyzer.identifier(&name.table)?;
-            let table = context.catalog.table(database, name)?;
-            if matches!(create.source, Some(ast::CreateSource::Clone(_))) && !table.engine().ends_with("MergeTree") {
-                return Err(Error::new(
-                    ErrorCode::SUPPORT_IS_DISABLED,
-                    "Only support CLONE AS from tables of the MergeTree family",
-                ));
-            }
-            if storage.engine.is_none() && !create.temporary {
-                match context.catalog.definition(database, name)? {
-                    Some(definition) if definition.has_no_rows() => {}
-                    Some(definition) => *storage = like_storage(&definition, storage)?,
-                    None => storage.engine = Some(ast::Function::new(table.engine(), Vec::new())),
-                }
-            }
-            let columns = table.columns();
-            Ok(columns[..columns.len() - table.virtual_columns()].to_vec())
-        }
-    }
-}
-
-/// How a table is stored, as its CREATE TABLE would say it, but for the clauses that are given.
-fn like_storage(definition: &TableDefinition, given: &ast::Storage) -> Result<ast::Storage> {
-    let word = |argument: &Value| match argument.as_str() {
-        // Its words are names.
-        Some(name) if &*definition.engine == "Join" => Ok(ast::Expression::identifier(name)),
-        Some(sql) => text::parse_expression(sql),
-        None => text::parse_expression(&argument.to_string()),
-    };
-    let arguments = definition.engine_arguments.iter().map(word).collect::<Result<_>>()?;
-    let mut like = ast::Storage { engine: Some(ast::Function::new(&*definition.engine, arguments)), ..given.clone() };
-    let setting = |(name, value): &(Arc<str>, Arc<str>)| ast::Setting {
-        name: name.to_string(),
-        value: ast::SettingValue::Literal(ast::Literal::String(value.as_bytes().to_vec())),
-        span: ast::Span::default(),
-    };
-    if like.settings.is_empty() {
-        like.settings = definition.settings.iter().map(setting).collect();
-    }
-    if is_deprecated(&like) {
-        return Ok(like);
-    }
-    let parse =
-        |keys: &[KeyExpression]| keys.iter().map(|key| text::parse_expression(&key.sql)).collect::<Result<Vec<_>>>();
-    let tuple = |keys: Vec<ast::Expression>| ast::Expression::function("tuple", keys);
-    if like.order_by.is_none() && like.primary_key.is_none() && definition.engine.ends_with("MergeTree") {
-        let items = parse(&definition.sorting_key)?;
-        let items = items.into_iter().map(|expression| ast::SortingKeyItem { expression, descending: false });
-        like.order_by = Some(ast::SortingKey { items: items.collect(), tuple: true, span: ast::Span::default() });
-        like.primary_key = definition.primary_key.as_deref().map(parse).transpose()?.map(tuple);
-    }
-    if like.partition_by.is_none() && !definition.partition_key.is_empty() {
-        like.partition_by = Some(tuple(parse(&definition.partition_key)?));
-    }
-    if like.ttl.is_empty() {
-        like.ttl = definition.ttl.iter().map(|element| ttl::parse(element)).collect::<Result<_>>()?;
-    }
-    if like.sample_by.is_none() {
-        like.sample_by = definition.sampling_key.as_ref().map(|key| text::parse_expression(&key.sql)).transpose()?;
-    }
-    Ok(like)
-}
-
 /// What SAMPLE BY says, checked.
 ///
 /// # Errors
@@ -720,6 +607,19 @@ struct Keys<'a> {
 }
 
 impl Keys<'_> {
+    /// PRIMARY KEY: of the engine's clauses, of the elements, or what columns say of themselves.
+    fn primary_key(&self, storage: &ast::Storage, elements: &ast::TableElements) -> Result<Option<Vec<KeyExpression>>> {
+        if let Some(key) = storage.primary_key.as_ref().or(elements.primary_key.as_ref()) {
+            return Ok(Some(self.key(key)?));
+        }
+        let mut in_columns = elements.columns.iter().filter(|column| column.primary_key).peekable();
+        if in_columns.peek().is_none() {
+            return Ok(None);
+        }
+        let part = |column: &ast::ColumnDeclaration| self.part(&ast::Expression::identifier(column.name.value.clone()));
+        Ok(Some(in_columns.map(part).collect::<Result<_>>()?))
+    }
+
     /// The parts of a key: the elements of a tuple, or one expression.
     fn key(&self, key: &ast::Expression) -> Result<Vec<KeyExpression>> {
         match &key.kind {

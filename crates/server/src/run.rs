@@ -12,6 +12,7 @@ use squall_runtime::{CurrentMetric, ProfileEvent};
 use squall_types::{Error, ErrorCode, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 use crate::config::{Config, ConfigSource};
 use crate::http::{self, Pages};
@@ -104,35 +105,7 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
     let mut hang_up = signal(SignalKind::hangup()).map_err(cannot)?;
     let config = server.config.load_full();
-    let connections = Arc::new(Semaphore::new(
-        usize::try_from(config.server.max_connections).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS),
-    ));
-    // All ports are listened on before any is served: who gets an answer on one finds the others.
-    let settings = &config.server;
-    let on = |ports: [(u64, bool); 2]| -> Result<Vec<Port>> {
-        let listened = ports.map(|(port, is_secure)| listen(&config, port, is_secure));
-        Ok(listened.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
-    };
-    let http = on([(settings.http_port, false), (settings.https_port, true)])?;
-    let native = on([(settings.tcp_port, false), (settings.tcp_port_secure, true)])?;
-    let metrics = listen(&config, config.prometheus.port.unwrap_or(0).into(), false)?;
-    let urls: Vec<String> =
-        http.iter().map(|port| port.url("http")).chain(native.iter().map(|port| port.url("tcp"))).collect();
-    if urls.is_empty() {
-        return Err(Error::new(
-            ErrorCode::NO_ELEMENTS_IN_CONFIG,
-            "No servers started (add valid listen_host and 'tcp_port' or 'http_port' to configuration file)",
-        ));
-    }
-    let mut listeners = Vec::new();
-    for (ports, pages) in [(http, Pages::All), (metrics, Pages::Metrics)] {
-        for port in ports {
-            listeners.push(tokio::spawn(http::serve(server.clone(), port, connections.clone(), pages)));
-        }
-    }
-    for port in native {
-        listeners.push(tokio::spawn(native::serve(server.clone(), port, connections.clone())));
-    }
+    let (listeners, urls) = listen_on_all(server, &config)?;
     let loading = server.clone();
     tokio::spawn(async move { crate::query::load_dictionaries_at_start(&loading).await });
     let housekeeping = [
@@ -143,17 +116,7 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
         tokio::spawn(mutate_in_background(server.clone())),
         tokio::spawn(refresh_in_background(server.clone())),
     ];
-    let started_ms = began.elapsed().as_millis() as u64;
-    GLOBAL.add(ProfileEvent::ServerStartupMilliseconds, started_ms);
-    CurrentMetric::Revision.set(i64::from(REVISION));
-    CurrentMetric::VersionInteger.set((VERSION_MAJOR * 1_000_000 + VERSION_MINOR * 1_000 + VERSION_PATCH) as i64);
-    tracing::info!(
-        target: "Application",
-        "Squall {SQUALL_VERSION} (ClickHouse {VERSION}) is ready for connections after {started_ms} ms, data in {}: {}",
-        config.path.display(),
-        urls.join(", "),
-    );
-    notify_service_manager(NotifyState::Ready);
+    note_ready(&config, began, &urls);
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
@@ -178,11 +141,58 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
     let last = server.clone();
     let _ = tokio::task::spawn_blocking(move || last.system_logs.flush_last()).await;
     server.engine.scheduler().stop();
-    housekeeping.iter().for_each(tokio::task::JoinHandle::abort);
-    for listener in listeners {
-        listener.abort();
-    }
+    housekeeping.iter().for_each(JoinHandle::abort);
+    listeners.iter().for_each(JoinHandle::abort);
     Ok(())
+}
+
+/// Tasks that serve the configured ports, and the URLs at which clients find them.
+fn listen_on_all(server: &Arc<Server>, config: &Config) -> Result<(Vec<JoinHandle<()>>, Vec<String>)> {
+    let settings = &config.server;
+    let connections = Arc::new(Semaphore::new(
+        usize::try_from(settings.max_connections).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS),
+    ));
+    // All ports are listened on before any is served: who gets an answer on one finds the others.
+    let on = |ports: [(u64, bool); 2]| -> Result<Vec<Port>> {
+        let listened = ports.map(|(port, is_secure)| listen(config, port, is_secure));
+        Ok(listened.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    };
+    let http = on([(settings.http_port, false), (settings.https_port, true)])?;
+    let native = on([(settings.tcp_port, false), (settings.tcp_port_secure, true)])?;
+    let metrics = listen(config, config.prometheus.port.unwrap_or(0).into(), false)?;
+    let urls: Vec<String> =
+        http.iter().map(|port| port.url("http")).chain(native.iter().map(|port| port.url("tcp"))).collect();
+    if urls.is_empty() {
+        return Err(Error::new(
+            ErrorCode::NO_ELEMENTS_IN_CONFIG,
+            "No servers started (add valid listen_host and 'tcp_port' or 'http_port' to configuration file)",
+        ));
+    }
+    let mut listeners = Vec::new();
+    for (ports, pages) in [(http, Pages::All), (metrics, Pages::Metrics)] {
+        for port in ports {
+            listeners.push(tokio::spawn(http::serve(server.clone(), port, connections.clone(), pages)));
+        }
+    }
+    for port in native {
+        listeners.push(tokio::spawn(native::serve(server.clone(), port, connections.clone())));
+    }
+    Ok((listeners, urls))
+}
+
+/// Says to counters, to the log and to the service manager that the server takes connections.
+fn note_ready(config: &Config, began: Instant, urls: &[String]) {
+    let started_ms = began.elapsed().as_millis() as u64;
+    GLOBAL.add(ProfileEvent::ServerStartupMilliseconds, started_ms);
+    CurrentMetric::Revision.set(i64::from(REVISION));
+    CurrentMetric::VersionInteger.set((VERSION_MAJOR * 1_000_000 + VERSION_MINOR * 1_000 + VERSION_PATCH) as i64);
+    tracing::info!(
+        target: "Application",
+        "Squall {SQUALL_VERSION} (ClickHouse {VERSION}) is ready for connections after {started_ms} ms, data in {}: {}",
+        config.path.display(),
+        urls.join(", "),
+    );
+    notify_service_manager(NotifyState::Ready);
 }
 
 /// Tells systemd, where it has started this process and waits for word.

@@ -1,24 +1,24 @@
 //! The server as a whole: what every session shares, how it starts, reloads and stops. Listening is the protocols' own.
 
+mod start;
+
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use squall_engine::{Engine, TemporaryFolder, wake_waiting};
+use squall_engine::{Engine, wake_waiting};
 use squall_files::Reach;
 use squall_formats::SchemaFolder;
-use squall_functions::FunctionContext;
 use squall_runtime::cpu::logical_cpus;
 use squall_runtime::long_steps::LONG_STEPS;
 use squall_runtime::memory::{SERVER, machine_memory_bytes, set_kept_ratio_max};
 use squall_runtime::{CurrentMetric, ProfileEvent, ThreadPool, ThreadPoolLimits};
 use squall_scheduler::admission::AdmissionLimits;
-use squall_scheduler::{CpuShare, PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
-use squall_storage::{Databases, Dictionary, PartEvent, StorageOptions, set_condition_cache_size};
+use squall_scheduler::{CpuShare, PolicyKind, ThreadBudget};
+use squall_storage::{Databases, Dictionary, set_condition_cache_size};
 use squall_types::calendar::TimeZone;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::sync::watch;
@@ -27,21 +27,19 @@ use uuid::Uuid;
 use crate::access::AccessControl;
 use crate::asynchronous_metrics::AsynchronousMetrics;
 use crate::backup::Backups;
-use crate::config::{Config, ConfigSource, ConfigWatch, Local, QueryLimit, ServerSettings};
+use crate::config::{Config, ConfigSource, ConfigWatch, QueryLimit, ServerSettings};
 use crate::dictionaries::DictionaryFiles;
 use crate::local::StandardInput;
 use crate::masking;
 use crate::merges::Merges;
 use crate::mutations::Mutations;
-use crate::network::generate_certificate;
 use crate::objects::Objects;
 use crate::process::ProcessList;
 use crate::query::{AsyncInserts, PlanTemplates, StatementCache};
 use crate::refresh::Refreshes;
 use crate::session::NamedSessions;
-use crate::system::{self, ErrorCounts};
-use crate::system_log::{LogContext, SystemLogs};
-use crate::version::VERSION;
+use crate::system::ErrorCounts;
+use crate::system_log::SystemLogs;
 
 /// How often the load is looked at.
 const LOAD_TICK: Duration = Duration::from_millis(100);
@@ -139,151 +137,6 @@ fn set_schema_folder(folder: &str, is_local: bool) {
 }
 
 impl Server {
-    /// Makes a server of a configuration: its threads, its databases, its system tables. It does not listen yet.
-    ///
-    /// # Errors
-    /// Where the configuration does not make sense, the data cannot be opened, or threads cannot be started.
-    pub fn start(config: Config, source: ConfigSource) -> Result<Arc<Self>> {
-        let mut warnings = Vec::new();
-        let folder = (source.local != Some(Local::Transient)).then_some(config.path.as_path());
-        folder.map_or(Ok(()), create_folder)?;
-        let access = AccessControl::open(&config.users, &config.server.default_profile, folder, &mut warnings)?;
-        let objects = Objects::open(folder)?;
-        let uuid = folder.map_or_else(|| Ok(Uuid::new_v4()), kept_uuid)?;
-        if source.local.is_none()
-            && let Err(error) = std::fs::create_dir_all(&config.server.user_files_path)
-        {
-            tracing::warn!(folder = config.server.user_files_path, %error, "there is no folder of user files");
-        }
-        if source.local.is_none()
-            && let Err(error) = std::fs::create_dir_all(&config.server.format_schema_path)
-        {
-            tracing::warn!(folder = config.server.format_schema_path, %error, "there is no folder of schemas");
-        }
-        masking::set_rules(&config.masking_rules);
-        set_schema_folder(&config.server.format_schema_path, source.local.is_some());
-        for warning in config.findings.warnings.iter().chain(&warnings) {
-            tracing::warn!(target: "Config", "{warning}");
-        }
-        let settings = &config.server;
-        set_thread_pool_limits(settings);
-        let pool = ThreadPool::global().clone();
-        let (policy, budget) = scheduling(settings)?;
-        let options = SchedulerOptions { workers: logical_cpus(), policy, budget };
-        let (scheduler, _workers) = Scheduler::start(options, pool.clone()).map_err(|error| {
-            Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Cannot start the scheduler: {error}"))
-        })?;
-        let zone = time_zone(&settings.timezone);
-        let storage = StorageOptions {
-            column_cache_bytes: match (settings.uncompressed_cache_size, memory_bytes_max(settings)) {
-                (0, 0) => None,
-                (0, all) => Some(limit(all / 2)),
-                (configured, _) => Some(limit(configured)),
-            },
-            time_zone: zone.name().into(),
-            restore_catalog: source.restore_catalog,
-        };
-        let (temporary, databases) = match folder {
-            Some(folder) => (temporary_folder(&config)?, Databases::open(folder, &storage)?),
-            None => {
-                let bytes_max = settings.max_temporary_data_on_disk_size;
-                (Arc::new(TemporaryFolder::new(std::env::temp_dir(), bytes_max)), Databases::in_memory())
-            }
-        };
-        if !databases.has_database(&settings.default_database) {
-            databases.create_database(&settings.default_database, true, "")?;
-        }
-        let host_name: Arc<str> = host_name().into();
-        if config.is_certificate_generated
-            && let (Some(certificate), Some(key)) = (&config.tls.certificate_file, &config.tls.private_key_file)
-        {
-            let names = ["localhost", &host_name, "127.0.0.1", "::1"].map(str::to_owned);
-            generate_certificate(certificate, key, names.to_vec())?;
-        }
-        let tls = tls(&config)?;
-        let processes = Arc::new(ProcessList::default());
-        set_process_limits(&processes, settings);
-        LONG_STEPS.set_bound_us(settings.scheduler_long_step_us);
-        set_memory_limit(settings);
-        let system_logs = SystemLogs::new(
-            &config.system_logs,
-            &LogContext::new(host_name.clone(), zone),
-            key_context(zone, &host_name),
-            processes.clone(),
-        );
-        let server = Arc::new(Self {
-            uuid,
-            tls: ArcSwapOption::new(tls),
-            access,
-            databases,
-            engine: Engine::new(scheduler, pool).with_temporary_folder(temporary),
-            background_share: CpuShare::new(settings.background_pool_weight),
-            merges: Merges::new(settings.background_pool_weight),
-            async_inserts: AsyncInserts::default(),
-            mutations: Mutations::default(),
-            refreshes: Refreshes::default(),
-            processes,
-            system_logs,
-            asynchronous_metrics: AsynchronousMetrics::default(),
-            statements: StatementCache::default(),
-            plan_templates: PlanTemplates::default(),
-            sessions: Arc::default(),
-            dictionary_files: DictionaryFiles::default(),
-            objects,
-            backups: Backups::default(),
-            errors: ErrorCounts::default(),
-            time_zone: zone.name().into(),
-            time_zone_tz: zone,
-            zone: TimeZone::named(zone.name())?,
-            host_name,
-            display_name: settings.display_name.as_str().into(),
-            version: VERSION.into(),
-            default_database: settings.default_database.as_str().into(),
-            no_parameters: Arc::default(),
-            started: Instant::now(),
-            standard_input: OnceLock::new(),
-            stopping: watch::Sender::new(false),
-            busy: Arc::default(),
-            config_watch: Mutex::new(ConfigWatch::of(&config.watched_files())),
-            config: ArcSwap::from_pointee(config),
-            source,
-        });
-        for table in system::tables(&server) {
-            server.databases.register(table);
-        }
-        server.databases.set_on_demand_reader(Box::new(crate::query::ServerReader(Arc::downgrade(&server))));
-        if server.is_local() {
-            return Ok(server);
-        }
-        server.follow_databases();
-        crate::query::resume_mutations(&server)?;
-        server.reload_dictionary_files(true)?;
-        server.asynchronous_metrics.update(&server);
-        SystemLogs::start(&server)?;
-        Ok(server)
-    }
-
-    /// Has background work look again when there are other tables or parts.
-    fn follow_databases(self: &Arc<Self>) {
-        let server = Arc::downgrade(self);
-        let note_change = move || {
-            if let Some(server) = server.upgrade() {
-                server.mutations.note_tables_changed();
-                server.refreshes.note_tables_changed();
-                server.merges.look_again();
-            }
-        };
-        self.databases.set_note_change(Box::new(note_change));
-        let server = Arc::downgrade(self);
-        let note_part = move |event: PartEvent| {
-            if let Some(server) = server.upgrade() {
-                server.merges.look_again();
-                server.system_logs.add_part(event);
-            }
-        };
-        self.databases.set_note_part(Box::new(note_part));
-    }
-
     /// Reads the configuration files again. Users, profiles, limits and the scheduler's policy change at once; what a running server
     /// cannot change stays, with a warning.
     ///
@@ -511,15 +364,6 @@ const RELOAD_INTERVAL_MIN: Duration = Duration::from_millis(10);
 /// How often what has become too old is looked for.
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What the keys of log tables may know of the server.
-fn key_context(zone: chrono_tz::Tz, host_name: &Arc<str>) -> FunctionContext {
-    FunctionContext {
-        host_name: host_name.clone(),
-        server_version: VERSION.into(),
-        ..FunctionContext::outside_queries(zone.name())
-    }
-}
-
 /// What TLS handshakes need; none where no port is secure.
 fn tls(config: &Config) -> Result<Option<Arc<rustls::ServerConfig>>> {
     let settings = &config.server;
@@ -535,25 +379,6 @@ fn tls(config: &Config) -> Result<Option<Arc<rustls::ServerConfig>>> {
         ));
     }
     Ok(tls)
-}
-
-/// The folder of temporary files, without those that an earlier run has left.
-fn temporary_folder(config: &Config) -> Result<Arc<TemporaryFolder>> {
-    create_folder(&config.tmp_path)?;
-    let bytes_max = config.server.max_temporary_data_on_disk_size;
-    let temporary = Arc::new(TemporaryFolder::new(&config.tmp_path, bytes_max));
-    match temporary.remove_leftovers() {
-        Ok(0) => {}
-        Ok(files) => tracing::info!(target: "TemporaryFolder", "Removed {files} temporary files of an earlier run"),
-        Err(error) => tracing::warn!(target: "TemporaryFolder", "Cannot remove temporary files: {error}"),
-    }
-    Ok(temporary)
-}
-
-fn create_folder(path: &Path) -> Result<()> {
-    std::fs::create_dir_all(path).map_err(|error| {
-        Error::new(ErrorCode::CANNOT_CREATE_DIRECTORY, format!("Cannot create the folder {}: {error}", path.display()))
-    })
 }
 
 /// The policy and the budget of a configuration.
@@ -640,25 +465,4 @@ pub(crate) fn time_zone(configured: &str) -> chrono_tz::Tz {
         [of_environment, of_link, of_file()].into_iter().flatten().find_map(|name| name.parse().ok())
     };
     configured.parse().ok().or_else(of_machine).unwrap_or(chrono_tz::UTC)
-}
-
-fn host_name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname")
-        .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
-}
-/// The number in the file `uuid` of the folder of data; a new one is written where there is none.
-fn kept_uuid(folder: &Path) -> Result<Uuid> {
-    let file = folder.join("uuid");
-    let wrong = |error: &dyn fmt::Display| {
-        Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("The server's number in {}: {error}", file.display()))
-    };
-    match std::fs::read_to_string(&file) {
-        Ok(text) => text.trim().parse().map_err(|error: uuid::Error| wrong(&error)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let uuid = Uuid::new_v4();
-            std::fs::write(&file, format!("{uuid}\n")).map_err(|error| wrong(&error))?;
-            Ok(uuid)
-        }
-        Err(error) => Err(wrong(&error)),
-    }
 }

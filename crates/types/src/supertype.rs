@@ -122,37 +122,8 @@ fn supertype(types: &[DataType]) -> Option<DataType> {
             })?;
             Some(DataType::array(supertype(&items)?))
         }
-        DataType::Map(..) => {
-            let keys = all_of(types, |data_type| match data_type {
-                DataType::Map(key, _) => Some((**key).clone()),
-                _ => None,
-            })?;
-            let values = all_of(types, |data_type| match data_type {
-                DataType::Map(_, value) => Some((**value).clone()),
-                _ => None,
-            })?;
-            Some(DataType::Map(Arc::new(supertype(&keys)?), Arc::new(supertype(&values)?)))
-        }
-        DataType::Tuple(elements) => {
-            let tuples = all_of(types, |data_type| match data_type {
-                DataType::Tuple(other) if other.len() == elements.len() => Some(other.clone()),
-                _ => None,
-            })?;
-            let same_names =
-                tuples.iter().all(|other| other.iter().zip(elements.iter()).all(|(l, r)| l.name == r.name));
-            let elements: Option<Vec<TupleElement>> = (0..elements.len())
-                .map(|at| {
-                    let column: Vec<DataType> = tuples
-                        .iter()
-                        .filter_map(|tuple| tuple.get(at))
-                        .map(|element| element.data_type.clone())
-                        .collect();
-                    let name = elements.get(at).and_then(|element| element.name.clone()).filter(|_| same_names);
-                    Some(TupleElement { name, data_type: supertype(&column)? })
-                })
-                .collect();
-            Some(DataType::Tuple(elements?.into()))
-        }
+        DataType::Map(..) => maps(types),
+        DataType::Tuple(elements) => tuples(types, elements),
         _ => strings(types)
             .or_else(|| dates(types))
             .or_else(|| times(types))
@@ -161,6 +132,37 @@ fn supertype(types: &[DataType]) -> Option<DataType> {
             .or_else(|| decimals(types))
             .or_else(|| numbers(types)),
     }
+}
+
+/// The supertype of maps.
+fn maps(types: &[DataType]) -> Option<DataType> {
+    let keys = all_of(types, |data_type| match data_type {
+        DataType::Map(key, _) => Some((**key).clone()),
+        _ => None,
+    })?;
+    let values = all_of(types, |data_type| match data_type {
+        DataType::Map(_, value) => Some((**value).clone()),
+        _ => None,
+    })?;
+    Some(DataType::Map(Arc::new(supertype(&keys)?), Arc::new(supertype(&values)?)))
+}
+
+/// The supertype of tuples, the first of which has these elements; names stay where all tuples have them.
+fn tuples(types: &[DataType], elements: &[TupleElement]) -> Option<DataType> {
+    let tuples = all_of(types, |data_type| match data_type {
+        DataType::Tuple(other) if other.len() == elements.len() => Some(other.clone()),
+        _ => None,
+    })?;
+    let same_names = tuples.iter().all(|other| other.iter().zip(elements.iter()).all(|(l, r)| l.name == r.name));
+    let elements: Option<Vec<TupleElement>> = (0..elements.len())
+        .map(|at| {
+            let column: Vec<DataType> =
+                tuples.iter().filter_map(|tuple| tuple.get(at)).map(|element| element.data_type.clone()).collect();
+            let name = elements.get(at).and_then(|element| element.name.clone()).filter(|_| same_names);
+            Some(TupleElement { name, data_type: supertype(&column)? })
+        })
+        .collect();
+    Some(DataType::Tuple(elements?.into()))
 }
 
 fn all_of<T>(types: &[DataType], part: impl Fn(&DataType) -> Option<T>) -> Option<Vec<T>> {

@@ -197,60 +197,26 @@ fn run_experiment(args: &ExperimentArgs) -> Result<()> {
         let workload = measured_machine::workload(policy, clients, max_threads, total_max_threads);
         Ok(simulate(&workload, args.seed).map_err(bad)?.queries_per_second())
     };
-    let mut csv = String::from(
-        "part,threads,clients_1_measured,clients_1_simulated,clients_20_measured,clients_20_simulated,total_s_measured,total_s_simulated\n",
-    );
-    let mut row = |part: &str, threads: i64, measured: Option<(f64, f64)>, simulated: (f64, f64)| {
-        let seconds = measured_machine::total_seconds(simulated.0, simulated.1);
-        let text = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
-        let measured_seconds = measured.map(|(one, twenty)| measured_machine::total_seconds(one, twenty));
-        let (one, twenty) = (text(measured.map(|rates| rates.0)), text(measured.map(|rates| rates.1)));
-        let measured_seconds = text(measured_seconds);
-        println!(
-            "{part:<18} {threads:>7} {one:>9} {:>9.1} {twenty:>9} {:>9.1} {measured_seconds:>9} {seconds:>9.1}",
-            simulated.0, simulated.1
-        );
-        let _ = writeln!(
-            csv,
-            "{part},{threads},{one},{:.1},{twenty},{:.1},{measured_seconds},{seconds:.1}",
-            simulated.0, simulated.1
-        );
-        seconds
-    };
-    println!(
-        "{:<18} {:>7} {:>19} {:>19} {:>19}\n{:<26} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "",
-        "",
-        "QPS, 1 client",
-        "QPS, 20 clients",
-        "seconds together",
-        "",
-        "measured",
-        "simulated",
-        "measured",
-        "simulated",
-        "measured",
-        "simulated"
-    );
+    let mut table = RateTable::new();
     let (mut fixed, mut stride) = (Vec::new(), Vec::new());
     let (mut best_fixed, mut best_budget, mut worst_stride) = (f64::MAX, f64::MAX, 0.0_f64);
     for (threads, one, twenty) in measured_machine::MEASURED {
         let policy = PolicyKind::FixedAtStart;
         let simulated = (rate(policy, 1, threads, 0)?, rate(policy, 20, threads, 0)?);
-        best_fixed = best_fixed.min(row("max_threads", threads as i64, Some((one, twenty)), simulated));
+        best_fixed = best_fixed.min(table.row("max_threads", threads as i64, Some((one, twenty)), simulated));
         fixed.push((threads as u32, simulated));
     }
     for (total, one, twenty) in measured_machine::MEASURED_WITH_BUDGET {
         let policy = PolicyKind::FixedAtStart;
         let simulated = (rate(policy, 1, 16, total)?, rate(policy, 20, 16, total)?);
-        let seconds = row("total_max_threads", total, Some((one, twenty)), simulated);
+        let seconds = table.row("total_max_threads", total, Some((one, twenty)), simulated);
         if (16..=32).contains(&total) {
             best_budget = best_budget.min(seconds);
         }
     }
     for (threads, _, _) in measured_machine::MEASURED {
         let simulated = (rate(PolicyKind::Stride, 1, threads, 0)?, rate(PolicyKind::Stride, 20, threads, 0)?);
-        let seconds = row("stride", threads as i64, None, simulated);
+        let seconds = table.row("stride", threads as i64, None, simulated);
         if threads >= 16 {
             worst_stride = worst_stride.max(seconds);
         }
@@ -262,7 +228,62 @@ fn run_experiment(args: &ExperimentArgs) -> Result<()> {
         gain(best_budget),
         gain(worst_stride)
     );
-    type Rates = (f64, f64);
+    write(args.output.as_deref(), "experiment", &table.csv, &rate_chart(&fixed, &stride))
+}
+
+/// Queries a second of 1 client and of 20.
+type Rates = (f64, f64);
+
+/// What was measured beside what is simulated: printed row by row, and collected as CSV.
+struct RateTable {
+    csv: String,
+}
+
+impl RateTable {
+    /// A table without rows; its head is printed.
+    fn new() -> Self {
+        println!(
+            "{:<18} {:>7} {:>19} {:>19} {:>19}\n{:<26} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+            "",
+            "",
+            "QPS, 1 client",
+            "QPS, 20 clients",
+            "seconds together",
+            "",
+            "measured",
+            "simulated",
+            "measured",
+            "simulated",
+            "measured",
+            "simulated"
+        );
+        let csv = "part,threads,clients_1_measured,clients_1_simulated,clients_20_measured,clients_20_simulated,\
+                   total_s_measured,total_s_simulated\n";
+        Self { csv: csv.to_owned() }
+    }
+
+    /// Adds a row; gives the seconds that the simulated queries take together.
+    fn row(&mut self, part: &str, threads: i64, measured: Option<Rates>, simulated: Rates) -> f64 {
+        let seconds = measured_machine::total_seconds(simulated.0, simulated.1);
+        let text = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
+        let measured_seconds = measured.map(|(one, twenty)| measured_machine::total_seconds(one, twenty));
+        let (one, twenty) = (text(measured.map(|rates| rates.0)), text(measured.map(|rates| rates.1)));
+        let measured_seconds = text(measured_seconds);
+        println!(
+            "{part:<18} {threads:>7} {one:>9} {:>9.1} {twenty:>9} {:>9.1} {measured_seconds:>9} {seconds:>9.1}",
+            simulated.0, simulated.1
+        );
+        let _ = writeln!(
+            self.csv,
+            "{part},{threads},{one},{:.1},{twenty},{:.1},{measured_seconds},{seconds:.1}",
+            simulated.0, simulated.1
+        );
+        seconds
+    }
+}
+
+/// The rates by `max_threads`, measured and simulated.
+fn rate_chart(fixed: &[(u32, Rates)], stride: &[(u32, Rates)]) -> Chart {
     let line = |name: &str, rates: &[(u32, Rates)], of: fn(&Rates) -> f64| {
         Line::new(name, rates.iter().map(|(threads, rates)| (*threads, of(rates))))
     };
@@ -271,19 +292,18 @@ fn run_experiment(args: &ExperimentArgs) -> Result<()> {
     let panel = |title: &str, of: fn(&Rates) -> f64| {
         let lines = vec![
             line("measured", &measured, of),
-            line("fixed, simulated", &fixed, of),
-            line("stride, simulated", &stride, of),
+            line("fixed, simulated", fixed, of),
+            line("stride, simulated", stride, of),
         ];
         (title.to_owned(), lines)
     };
-    let chart = Chart {
+    Chart {
         title: "Queries a second by max_threads, measured and simulated".into(),
         panels: vec![panel("1 client", |rates| rates.0), panel("20 clients", |rates| rates.1)],
         x_label: "max_threads".into(),
         y_label: "queries a second".into(),
         ..Chart::default()
-    };
-    write(args.output.as_deref(), "experiment", &csv, &chart)
+    }
 }
 
 fn check(args: &CheckArgs) -> Result<()> {

@@ -66,12 +66,7 @@ pub(super) async fn sort<'a>(
             some.iter().for_each(|entry| ends[digit.of(entry)] += 1);
             pieces.pause().await;
         }
-        let mut end = 0;
-        for count in &mut ends {
-            let begin = end;
-            end += *count;
-            *count = begin;
-        }
+        begin_behind_each_other(&mut ends);
         // The first bucket that is spread is the largest. Where all keys are alike, none is.
         spare.reserve_exact(entries.len().saturating_sub(spare.len()));
         while spare.len() < entries.len() {
@@ -92,16 +87,31 @@ pub(super) async fn sort<'a>(
             to.copy_from_slice(from);
             pieces.pause().await;
         }
-        let mut begin = bucket.start;
-        for end in ends {
-            let end = bucket.start + end as usize;
-            if end - begin > 1 {
-                open.push((begin..end, skip));
-            }
-            begin = end;
-        }
+        open_buckets(&mut open, bucket.start, &ends, skip);
     }
     Ok(())
+}
+
+/// Gives each bucket, of which there is the number of its entries, the place where it begins.
+fn begin_behind_each_other(counts: &mut [u32]) {
+    let mut end = 0;
+    for count in counts {
+        let begin = end;
+        end += *count;
+        *count = begin;
+    }
+}
+
+/// Adds the buckets to those that are to be sorted, as far as there is something to sort in them.
+fn open_buckets(open: &mut Vec<(Range<usize>, usize)>, first: usize, ends: &[u32], skip: usize) {
+    let mut begin = first;
+    for end in ends {
+        let end = first + *end as usize;
+        if end - begin > 1 {
+            open.push((begin..end, skip));
+        }
+        begin = end;
+    }
 }
 
 /// How many bytes more all keys share behind `skip`.

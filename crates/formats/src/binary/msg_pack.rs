@@ -211,6 +211,29 @@ enum Head<'a> {
     Extension(u8, &'a [u8]),
 }
 
+impl Head<'_> {
+    /// What a column of integers takes of it, where that is a number.
+    #[inline]
+    fn integer(self) -> Option<i64> {
+        match self {
+            Head::Unsigned(number) => Some(number as i64),
+            Head::Signed(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// What a column of floats takes of it, where that is a number.
+    #[inline]
+    fn float(self) -> Option<f64> {
+        match self {
+            Head::Float(number) => Some(number),
+            Head::Unsigned(number) => Some(number as f64),
+            Head::Signed(number) => Some(number as f64),
+            _ => None,
+        }
+    }
+}
+
 fn head<'a>(input: &mut Cursor<'a>) -> Result<Head<'a>, Stop> {
     macro_rules! length {
         ($integer:ty) => {
@@ -294,53 +317,24 @@ fn read(builder: &mut Builder, input: &mut Cursor<'_>, depth: usize) -> Result<(
     if depth > DEPTH_MAX {
         return Err(Stop::Bad(Error::new(ErrorCode::TOO_DEEP_RECURSION, "Too deep nesting in MessagePack")));
     }
-    if let Values::Nullable { valid, inner } = &mut builder.values {
-        if input.rest().first() == Some(&0xC0) {
-            input.advance(1);
-            inner.append_default()?;
-            valid.push(false);
-        } else {
-            read(inner, input, depth + 1)?;
-            valid.push(true);
-        }
+    if read_wrapped(builder, input, depth)? {
         return Ok(());
-    }
-    if let Values::LowCardinality(dictionary) = &mut builder.values {
-        if input.rest().first() == Some(&0xC0) && builder.data_type.is_nullable() {
-            input.advance(1);
-            dictionary.append_null();
-            return Ok(());
-        }
-        return dictionary.append_with(|values| read(values, input, depth + 1));
     }
     let found = head(input)?;
     let Builder { data_type, values } = builder;
     // Numbers are cut to the column's width, as ClickHouse does.
-    let integer = match found {
-        Head::Unsigned(number) => Some(number as i64),
-        Head::Signed(number) => Some(number),
-        _ => None,
-    };
+    let integer = found.integer();
     macro_rules! number {
         ($values:expr, $number:ty) => {
-            match integer {
-                Some(number) => $values.push(number as $number),
-                None => return Err(mismatch(found, data_type)),
-            }
+            $values.push(integer.ok_or_else(|| mismatch(found, data_type))? as $number)
         };
     }
-    let float = match found {
-        Head::Float(number) => Some(number),
-        Head::Unsigned(number) => Some(number as f64),
-        Head::Signed(number) => Some(number as f64),
-        _ => None,
-    };
+    let float = found.float();
     match (values, found) {
         (Values::Nothing(rows), Head::Null) => *rows += 1,
-        (Values::Bool(values), _) => match integer {
-            Some(number) => values.push(u8::from(number != 0)),
-            None => return Err(mismatch(found, data_type)),
-        },
+        (Values::Bool(values), _) => {
+            values.push(u8::from(integer.ok_or_else(|| mismatch(found, data_type))? != 0));
+        }
         (Values::UInt8(values), _) => number!(values, u8),
         (Values::UInt16(values), _) => number!(values, u16),
         (Values::UInt32(values), _) => number!(values, u32),
@@ -359,14 +353,10 @@ fn read(builder: &mut Builder, input: &mut Cursor<'_>, depth: usize) -> Result<(
             let number = number.filter(|number| known.name(*number).is_some());
             values.push(number.ok_or_else(|| mismatch(found, data_type))?);
         }
-        (Values::BFloat16(values) | Values::Float32(values), _) => match float {
-            Some(number) => values.push(number as f32),
-            None => return Err(mismatch(found, data_type)),
-        },
-        (Values::Float64(values), _) => match float {
-            Some(number) => values.push(number),
-            None => return Err(mismatch(found, data_type)),
-        },
+        (Values::BFloat16(values) | Values::Float32(values), _) => {
+            values.push(float.ok_or_else(|| mismatch(found, data_type))? as f32);
+        }
+        (Values::Float64(values), _) => values.push(float.ok_or_else(|| mismatch(found, data_type))?),
         (Values::String(strings), Head::Bytes(bytes)) => {
             grow(&mut strings.bytes, bytes.len())?;
             strings.bytes.extend_from_slice(bytes);
@@ -380,24 +370,8 @@ fn read(builder: &mut Builder, input: &mut Cursor<'_>, depth: usize) -> Result<(
         (Values::Uuid(values), Head::Extension(UUID, bytes)) if bytes.len() == 16 => {
             values.push(bytes.try_into().unwrap_or_default());
         }
-        (Values::Array { ends, items }, Head::Array(count)) => {
-            for _ in 0..count {
-                read(items, input, depth + 1)?;
-            }
-            ends.end_row(items.rows())?;
-        }
-        (Values::Map { ends, keys, values }, Head::Map(count)) => {
-            for _ in 0..count {
-                read(keys, input, depth + 1)?;
-                read(values, input, depth + 1)?;
-            }
-            ends.end_row(keys.rows())?;
-        }
-        (Values::Tuple { elements, rows }, Head::Array(count)) if count == elements.len() => {
-            for element in elements {
-                read(element, input, depth + 1)?;
-            }
-            *rows += 1;
+        (values @ (Values::Array { .. } | Values::Map { .. } | Values::Tuple { .. }), _) => {
+            read_nested(values, found, data_type, input, depth)?;
         }
         (
             Values::Nothing(_)
@@ -406,14 +380,71 @@ fn read(builder: &mut Builder, input: &mut Cursor<'_>, depth: usize) -> Result<(
             | Values::Uuid(_)
             | Values::Nullable { .. }
             | Values::LowCardinality(_)
-            | Values::Array { .. }
-            | Values::Map { .. }
-            | Values::Tuple { .. }
             | Values::Mixed(_),
             _,
         ) => return Err(mismatch(found, data_type)),
     }
     Ok(())
+}
+
+/// Reads into a column that may be NULL or has a dictionary; `false` for other columns.
+#[inline]
+fn read_wrapped(builder: &mut Builder, input: &mut Cursor<'_>, depth: usize) -> Result<bool, Stop> {
+    match &mut builder.values {
+        Values::Nullable { valid, inner } => {
+            if input.rest().first() == Some(&0xC0) {
+                input.advance(1);
+                inner.append_default()?;
+                valid.push(false);
+            } else {
+                read(inner, input, depth + 1)?;
+                valid.push(true);
+            }
+        }
+        Values::LowCardinality(dictionary) => {
+            if input.rest().first() == Some(&0xC0) && builder.data_type.is_nullable() {
+                input.advance(1);
+                dictionary.append_null();
+            } else {
+                dictionary.append_with(|values| read(values, input, depth + 1))?;
+            }
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Appends the array, map or tuple of which the cursor stands behind the head.
+fn read_nested(
+    values: &mut Values,
+    found: Head<'_>,
+    data_type: &DataType,
+    input: &mut Cursor<'_>,
+    depth: usize,
+) -> Result<(), Stop> {
+    match (values, found) {
+        (Values::Array { ends, items }, Head::Array(count)) => {
+            for _ in 0..count {
+                read(items, input, depth + 1)?;
+            }
+            Ok(ends.end_row(items.rows())?)
+        }
+        (Values::Map { ends, keys, values }, Head::Map(count)) => {
+            for _ in 0..count {
+                read(keys, input, depth + 1)?;
+                read(values, input, depth + 1)?;
+            }
+            Ok(ends.end_row(keys.rows())?)
+        }
+        (Values::Tuple { elements, rows }, Head::Array(count)) if count == elements.len() => {
+            for element in elements {
+                read(element, input, depth + 1)?;
+            }
+            *rows += 1;
+            Ok(())
+        }
+        _ => Err(mismatch(found, data_type)),
+    }
 }
 
 /// Reads MsgPack.

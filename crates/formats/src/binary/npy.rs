@@ -186,44 +186,26 @@ impl RowReader for NpyReader {
 
 /// Appends an item, or an array of items by the lengths of its dimensions.
 fn read(builder: &mut Builder, head: &Head, lengths: &[usize], input: &mut Cursor<'_>) -> Result<(), Stop> {
-    let mismatch = |data_type: &DataType| {
-        let found = head.item.data_type();
-        let message = format!(
-            "Type {data_type} cannot take items of type {found} of an array of {} dimensions",
-            head.shape.len()
-        );
-        Stop::Bad(Error::new(ErrorCode::ILLEGAL_COLUMN, message))
-    };
     if let Some((length, inner)) = lengths.split_first() {
-        let Builder { data_type, values: Values::Array { ends, items } } = builder else {
-            return Err(mismatch(&builder.data_type));
+        let Values::Array { ends, items } = &mut builder.values else {
+            return Err(mismatch(head, &builder.data_type));
         };
-        let _ = data_type;
         for _ in 0..*length {
             read(items, head, inner, input)?;
         }
         return Ok(ends.end_row(items.rows())?);
     }
     let bytes = input.take(head.item.width())?;
-    let mut whole = [0_u8; 8];
-    let number = |whole: &mut [u8; 8], is_signed: bool| {
-        let sign = if head.is_big_endian { bytes.first() } else { bytes.last() };
-        let is_negative = is_signed && sign.is_some_and(|byte| byte & 0x80 != 0);
-        whole.fill(if is_negative { 0xFF } else { 0 });
-        for (place, byte) in whole.iter_mut().enumerate().take(bytes.len()) {
-            *byte = if head.is_big_endian { bytes[bytes.len() - 1 - place] } else { bytes[place] };
-        }
-        u64::from_le_bytes(*whole)
-    };
+    let number = |is_signed: bool| whole(bytes, head.is_big_endian, is_signed);
     let integer = match head.item {
-        Item::Bool | Item::Unsigned(_) => Some(number(&mut whole, false) as i64),
-        Item::Signed(_) => Some(number(&mut whole, true) as i64),
+        Item::Bool | Item::Unsigned(_) => Some(number(false) as i64),
+        Item::Signed(_) => Some(number(true) as i64),
         _ => None,
     };
     let float = match head.item {
-        Item::Float(2) => Some(half(number(&mut whole, false) as u16)),
-        Item::Float(4) => Some(f64::from(f32::from_bits(number(&mut whole, false) as u32))),
-        Item::Float(_) => Some(f64::from_bits(number(&mut whole, false))),
+        Item::Float(2) => Some(half(number(false) as u16)),
+        Item::Float(4) => Some(f64::from(f32::from_bits(number(false) as u32))),
+        Item::Float(_) => Some(f64::from_bits(number(false))),
         _ => None,
     };
     if let Values::Nullable { valid, inner } = &mut builder.values {
@@ -232,7 +214,7 @@ fn read(builder: &mut Builder, head: &Head, lengths: &[usize], input: &mut Curso
         valid.push(true);
         return Ok(());
     }
-    let refused = mismatch(&builder.data_type);
+    let refused = mismatch(head, &builder.data_type);
     match (&mut builder.values, integer, float) {
         (Values::Bool(values), Some(number), _) => values.push(u8::from(number != 0)),
         (Values::UInt8(values), Some(number), _) => values.push(number as u8),
@@ -246,26 +228,7 @@ fn read(builder: &mut Builder, head: &Head, lengths: &[usize], input: &mut Curso
         (Values::Float32(values), _, Some(number)) => values.push(number as f32),
         (Values::Float64(values), _, Some(number)) => values.push(number),
         (Values::String(strings), None, None) => {
-            match head.item {
-                Item::Unicode(_) => {
-                    for letter in bytes.chunks_exact(4) {
-                        let code = letter
-                            .try_into()
-                            .map_or(0, if head.is_big_endian { u32::from_be_bytes } else { u32::from_le_bytes });
-                        if code == 0 {
-                            break;
-                        }
-                        let letter =
-                            char::from_u32(code).ok_or_else(|| incorrect("a letter that Unicode does not have"))?;
-                        strings.bytes.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
-                    }
-                }
-                _ => {
-                    let length = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-                    grow(&mut strings.bytes, length)?;
-                    strings.bytes.extend_from_slice(&bytes[..length]);
-                }
-            }
+            append_text(&mut strings.bytes, bytes, head)?;
             strings.end_row()?;
         }
         (Values::FixedString { bytes: all, width }, None, None) if matches!(head.item, Item::Bytes(own) if own <= *width) =>
@@ -275,6 +238,45 @@ fn read(builder: &mut Builder, head: &Head, lengths: &[usize], input: &mut Curso
             all.resize(end, 0);
         }
         _ => return Err(refused),
+    }
+    Ok(())
+}
+
+/// The error of a column that cannot take the items.
+fn mismatch(head: &Head, data_type: &DataType) -> Stop {
+    let found = head.item.data_type();
+    let message =
+        format!("Type {data_type} cannot take items of type {found} of an array of {} dimensions", head.shape.len());
+    Stop::Bad(Error::new(ErrorCode::ILLEGAL_COLUMN, message))
+}
+
+/// The number of up to 8 bytes, filled up with its sign.
+fn whole(bytes: &[u8], is_big_endian: bool, is_signed: bool) -> u64 {
+    let sign = if is_big_endian { bytes.first() } else { bytes.last() };
+    let is_negative = is_signed && sign.is_some_and(|byte| byte & 0x80 != 0);
+    let mut whole = [if is_negative { 0xFF } else { 0 }; 8];
+    for (place, byte) in whole.iter_mut().enumerate().take(bytes.len()) {
+        *byte = if is_big_endian { bytes[bytes.len() - 1 - place] } else { bytes[place] };
+    }
+    u64::from_le_bytes(whole)
+}
+
+/// Appends the text of an item up to the zeros behind it.
+fn append_text(out: &mut Vec<u8>, bytes: &[u8], head: &Head) -> Result<(), Stop> {
+    let Item::Unicode(_) = head.item else {
+        let length = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        grow(out, length)?;
+        out.extend_from_slice(&bytes[..length]);
+        return Ok(());
+    };
+    for letter in bytes.chunks_exact(4) {
+        let code =
+            letter.try_into().map_or(0, if head.is_big_endian { u32::from_be_bytes } else { u32::from_le_bytes });
+        if code == 0 {
+            break;
+        }
+        let letter = char::from_u32(code).ok_or_else(|| incorrect("a letter that Unicode does not have"))?;
+        out.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
     }
     Ok(())
 }

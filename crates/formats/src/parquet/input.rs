@@ -269,10 +269,7 @@ fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)>
     let nullable = |data_type: DataType| if array.null_count() > 0 { data_type.to_nullable() } else { data_type };
     let times = |digits: u8, ticks: ArrayRef| Ok((nullable(DataType::DateTime64(digits, Some("UTC".into()))), ticks));
     let decimals = |precision: u8, scale: i8, numbers: &mut dyn Iterator<Item = i128>| {
-        let data_type = decimal_type(precision, scale)?;
-        let values = match_integer!(data_type, T => {
-            T::array(numbers.map(T::wrap).collect(), array.nulls().cloned())?
-        }, _ => array.clone());
+        let (data_type, values) = decimals(array, precision, scale, numbers)?;
         Ok((nullable(data_type), values))
     };
     let plain = |data_type: DataType| Ok((nullable(data_type), array.clone()));
@@ -341,6 +338,28 @@ fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)>
             let numbers: Vec<I256> = numbers.map(|number| I256::from_bytes(&number.to_le_bytes())).collect();
             Ok((nullable(data_type), I256::array(numbers, array.nulls().cloned())?))
         }
+        ArrowType::List(_) | ArrowType::Map(..) | ArrowType::Struct(_) => nested(field, array),
+        other => Err(unsupported(field, other)),
+    }
+}
+
+/// Decimals of up to 128 bits.
+fn decimals(
+    array: &ArrayRef,
+    precision: u8,
+    scale: i8,
+    numbers: &mut dyn Iterator<Item = i128>,
+) -> Result<(DataType, ArrayRef)> {
+    let data_type = decimal_type(precision, scale)?;
+    let values = match_integer!(data_type, T => {
+        T::array(numbers.map(T::wrap).collect(), array.nulls().cloned())?
+    }, _ => array.clone());
+    Ok((data_type, values))
+}
+
+/// Arrays, maps and tuples, of which each part is read as its own type.
+fn nested(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)> {
+    match array.data_type() {
         ArrowType::List(item_field) => {
             let list = array.as_list::<i32>();
             let (item, items) = from_parquet(item_field, list.values())?;
@@ -371,11 +390,14 @@ fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)>
                 StructArray::try_new_with_length(data_type.arrow_fields(), columns, None::<NullBuffer>, tuple.len())?;
             Ok((data_type, Arc::new(tuple)))
         }
-        other => {
-            let message = format!("Parquet type {other} of column '{}' is not supported", field.name());
-            Err(Error::new(ErrorCode::UNKNOWN_TYPE, message))
-        }
+        other => Err(unsupported(field, other)),
     }
+}
+
+/// The error of a type that is not read.
+fn unsupported(field: &Field, found: &ArrowType) -> Error {
+    let message = format!("Parquet type {found} of column '{}' is not supported", field.name());
+    Error::new(ErrorCode::UNKNOWN_TYPE, message)
 }
 
 /// A column whose bytes are already those of the type that is wanted, though Parquet has no word for it.

@@ -113,53 +113,7 @@ fn type_name(data_type: &DataType) -> Cow<'static, str> {
 
 pub(super) fn leaf(column: &str, data_type: &DataType, field: &FieldDescriptor) -> Result<Leaf> {
     use Scalar::{Bool, Double, Enum, Float};
-    let kind = match data_type {
-        DataType::Bool
-        | DataType::UInt8
-        | DataType::UInt16
-        | DataType::UInt32
-        | DataType::UInt64
-        | DataType::UInt128
-        | DataType::UInt256
-        | DataType::Int8
-        | DataType::Int16
-        | DataType::Int32
-        | DataType::Int64
-        | DataType::Int128
-        | DataType::Int256
-        | DataType::Float32
-        | DataType::Float64
-        | DataType::Interval(_) => LeafKind::Number,
-        DataType::Enum8(_) | DataType::Enum16(_) => LeafKind::Enum,
-        DataType::Decimal(precision, scale) => LeafKind::Decimal { precision: *precision, scale: *scale },
-        DataType::DateTime64(digits, _) => LeafKind::DateTime64 { digits: *digits },
-        DataType::Date => LeafKind::Date,
-        DataType::Date32 => LeafKind::Date32,
-        DataType::DateTime(zone) => LeafKind::DateTime(zone.clone()),
-        DataType::IPv4 => LeafKind::IPv4,
-        DataType::IPv6 => LeafKind::IPv6,
-        DataType::UUID => LeafKind::Uuid,
-        DataType::String => LeafKind::String,
-        DataType::FixedString(width) => LeafKind::FixedString(*width),
-        DataType::AggregateFunction(_) => LeafKind::State,
-        DataType::Nothing
-        | DataType::BFloat16
-        | DataType::Time
-        | DataType::Time64(_)
-        | DataType::Variant(_)
-        | DataType::Dynamic(_)
-        | DataType::Json(_)
-        | DataType::Nullable(_)
-        | DataType::LowCardinality(_)
-        | DataType::Array(_)
-        | DataType::Map(..)
-        | DataType::Tuple(_)
-        | DataType::SimpleAggregateFunction(_)
-        | DataType::Named(_) => {
-            let message = format!("Type {data_type} is not supported in Protobuf format");
-            return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
-        }
-    };
+    let kind = LeafKind::of(data_type)?;
     let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
     let scalar = Scalar::of(&field.kind()).filter(|scalar| match kind {
         LeafKind::Number => !(is_float && *scalar == Enum),
@@ -172,36 +126,98 @@ pub(super) fn leaf(column: &str, data_type: &DataType, field: &FieldDescriptor) 
         LeafKind::String | LeafKind::FixedString(_) => true,
     });
     let scalar = scalar.ok_or_else(|| incompatible(column, data_type, field))?;
-    let absent = match field.default_value() {
-        Value::Bool(value) => Absent::UInt(value.into()),
-        Value::I32(value) => Absent::Int(value.into()),
-        Value::I64(value) => Absent::Int(value),
-        Value::U32(value) => Absent::UInt(value.into()),
-        Value::U64(value) => Absent::UInt(value),
-        Value::F32(value) => Absent::Float(value.into()),
-        Value::F64(value) => Absent::Float(value),
-        Value::String(value) => Absent::Bytes(value.into_bytes()),
-        Value::Bytes(value) => Absent::Bytes(value.to_vec()),
-        Value::EnumNumber(value) => Absent::Int(value.into()),
-        // Of a repeated field: what one value would be.
-        Value::List(_) | Value::Map(_) | Value::Message(_) => match scalar {
-            Scalar::String | Scalar::Bytes => Absent::Bytes(Vec::new()),
-            Float | Double => Absent::Float(0.0),
-            _ => Absent::Int(0),
-        },
-    };
     Ok(Leaf {
         number: field.number(),
         scalar,
         skips_default: skips_default(field, false),
         kind,
         enumeration: enumeration(data_type, field)?,
-        absent,
+        absent: Absent::of(field, scalar),
         column: column.to_owned(),
         field: field.name().to_owned(),
         full_name: field.full_name().to_owned(),
         type_name: type_name(data_type),
     })
+}
+
+impl LeafKind {
+    /// How values of a type are put into a field.
+    ///
+    /// # Errors
+    /// `ILLEGAL_COLUMN` for types that are no values of fields.
+    fn of(data_type: &DataType) -> Result<Self> {
+        Ok(match data_type {
+            DataType::Bool
+            | DataType::UInt8
+            | DataType::UInt16
+            | DataType::UInt32
+            | DataType::UInt64
+            | DataType::UInt128
+            | DataType::UInt256
+            | DataType::Int8
+            | DataType::Int16
+            | DataType::Int32
+            | DataType::Int64
+            | DataType::Int128
+            | DataType::Int256
+            | DataType::Float32
+            | DataType::Float64
+            | DataType::Interval(_) => Self::Number,
+            DataType::Enum8(_) | DataType::Enum16(_) => Self::Enum,
+            DataType::Decimal(precision, scale) => Self::Decimal { precision: *precision, scale: *scale },
+            DataType::DateTime64(digits, _) => Self::DateTime64 { digits: *digits },
+            DataType::Date => Self::Date,
+            DataType::Date32 => Self::Date32,
+            DataType::DateTime(zone) => Self::DateTime(zone.clone()),
+            DataType::IPv4 => Self::IPv4,
+            DataType::IPv6 => Self::IPv6,
+            DataType::UUID => Self::Uuid,
+            DataType::String => Self::String,
+            DataType::FixedString(width) => Self::FixedString(*width),
+            DataType::AggregateFunction(_) => Self::State,
+            DataType::Nothing
+            | DataType::BFloat16
+            | DataType::Time
+            | DataType::Time64(_)
+            | DataType::Variant(_)
+            | DataType::Dynamic(_)
+            | DataType::Json(_)
+            | DataType::Nullable(_)
+            | DataType::LowCardinality(_)
+            | DataType::Array(_)
+            | DataType::Map(..)
+            | DataType::Tuple(_)
+            | DataType::SimpleAggregateFunction(_)
+            | DataType::Named(_) => {
+                let message = format!("Type {data_type} is not supported in Protobuf format");
+                return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
+            }
+        })
+    }
+}
+
+impl Absent {
+    /// The value of a field that is not there.
+    fn of(field: &FieldDescriptor, scalar: Scalar) -> Self {
+        match field.default_value() {
+            Value::Bool(value) => Self::UInt(value.into()),
+            Value::I32(value) => Self::Int(value.into()),
+            Value::I64(value) => Self::Int(value),
+            Value::U32(value) => Self::UInt(value.into()),
+            Value::U64(value) => Self::UInt(value),
+            Value::F32(value) => Self::Float(value.into()),
+            Value::F64(value) => Self::Float(value),
+            Value::String(value) => Self::Bytes(value.into_bytes()),
+            Value::Bytes(value) => Self::Bytes(value.to_vec()),
+            Value::EnumNumber(value) => Self::Int(value.into()),
+            // Of a repeated field: what one value would be.
+            Value::List(_) | Value::Map(_) | Value::Message(_) => match scalar {
+                Scalar::String | Scalar::Bytes => Self::Bytes(Vec::new()),
+                Scalar::Float | Scalar::Double => Self::Float(0.0),
+                _ => Self::Int(0),
+            },
+        }
+    }
 }
 
 /// The values of an enum field, and which of a column's enum is which: the one of the same name, or else of the same number.

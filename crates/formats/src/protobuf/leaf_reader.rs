@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use squall_types::calendar::{TimeZone, ZoneCursor};
 use squall_types::integer::{I256, U256};
 use squall_types::text::{BestEffort, append_float32, append_float64, append_integer, read_date, read_date_time};
-use squall_types::{DataType, Error, ErrorCode, Integer, Result, grow};
+use squall_types::{AggregateType, DataType, Error, ErrorCode, Integer, Result, grow};
 
 use crate::binary::states::{StateReader, fresh};
-use crate::builder::{Builder, Values};
+use crate::builder::{Builder, Strings, Values};
 use crate::protobuf::leaf::{Absent, Leaf, LeafKind, bare};
 use crate::protobuf::number::Number;
 use crate::protobuf::payload::{Payload, decimal, made, overflow};
@@ -81,21 +81,7 @@ impl LeafReader {
                 _ => wide::<U256>(leaf, payload, bytes),
             },
             (LeafKind::Enum, Values::Enum8(..) | Values::Enum16(..)) => put_enum(leaf, column, &data_type, payload),
-            (LeafKind::Decimal { precision, scale }, values) => {
-                let (precision, scale) = (*precision, *scale);
-                match values {
-                    Values::Int32(values) => values.push(decimal(payload, precision, scale)?),
-                    Values::Int64(values) => values.push(decimal(payload, precision, scale)?),
-                    Values::FixedString { bytes, width: 16 } => {
-                        decimal::<i128>(payload, precision, scale)?.append_bytes(bytes);
-                    }
-                    Values::FixedString { bytes, .. } => {
-                        decimal::<I256>(payload, precision, scale)?.append_bytes(bytes);
-                    }
-                    _ => return Err(other_column()),
-                }
-                Ok(())
-            }
+            (LeafKind::Decimal { precision, scale }, values) => put_decimal(values, payload, *precision, *scale),
             (LeafKind::DateTime64 { digits }, Values::Int64(values)) => {
                 values.push(match payload {
                     // Text is in the zone of the query, whatever zone the column has.
@@ -126,29 +112,12 @@ impl LeafReader {
                 Ok(())
             }
             (LeafKind::IPv4, Values::UInt32(values)) => {
-                values.push(match payload {
-                    Payload::Bytes(text) => ipv4(text)?,
-                    Payload::Int(value) => value as u32,
-                    Payload::UInt(value) => value as u32,
-                    Payload::Float(value) => f64::from(value) as i64 as u32,
-                    Payload::Double(value) => value as i64 as u32,
-                });
+                values.push(ipv4_of(payload)?);
                 Ok(())
             }
             (LeafKind::IPv6, Values::FixedString { bytes, width: 16 }) => {
                 let Payload::Bytes(value) = payload else { return Err(other_column()) };
-                if value.len() != 16 {
-                    return Err(Error::new(
-                        ErrorCode::PROTOBUF_BAD_CAST,
-                        format!(
-                            "Could not convert bytes field {} to IPv6 for inserting into column {} - field size {} is not equal to \
-                             IPv6 size 16",
-                            leaf.full_name,
-                            leaf.column,
-                            value.len()
-                        ),
-                    ));
-                }
+                check_ipv6(leaf, value)?;
                 bytes.extend_from_slice(value);
                 Ok(())
             }
@@ -172,15 +141,7 @@ impl LeafReader {
                 let (DataType::AggregateFunction(state), Payload::Bytes(bytes)) = (&data_type, payload) else {
                     return Err(other_column());
                 };
-                if bytes.is_empty() {
-                    strings.bytes.extend(fresh(state)?);
-                    return strings.end_row();
-                }
-                let mut input = Cursor::complete(bytes);
-                let state = StateReader::new(state)?.read(&mut input).map_err(Stop::into_error)?;
-                grow(&mut strings.bytes, state.len())?;
-                strings.bytes.extend_from_slice(state);
-                strings.end_row()
+                put_state(strings, state, bytes)
             }
             _ => Err(other_column()),
         }
@@ -230,6 +191,17 @@ fn moment(text: &[u8], zone: &mut ZoneCursor) -> Result<squall_types::text::Mome
     read_date_time(text, zone, style).map(|(moment, _)| moment)
 }
 
+/// The address that a field holds as a number or as text.
+fn ipv4_of(payload: Payload<'_>) -> Result<u32> {
+    Ok(match payload {
+        Payload::Bytes(text) => ipv4(text)?,
+        Payload::Int(value) => value as u32,
+        Payload::UInt(value) => value as u32,
+        Payload::Float(value) => f64::from(value) as i64 as u32,
+        Payload::Double(value) => value as i64 as u32,
+    })
+}
+
 fn ipv4(text: &[u8]) -> Result<u32> {
     let address = str::from_utf8(text).ok().and_then(|text| text.parse::<std::net::Ipv4Addr>().ok());
     address.map(u32::from).ok_or_else(|| {
@@ -250,6 +222,51 @@ fn uuid(text: &[u8]) -> Result<[u8; 16]> {
         *byte = pair.iter().fold(0, |byte, digit| byte << 4 | *digit as u8);
     }
     Ok(bytes)
+}
+
+fn put_decimal(values: &mut Values, payload: Payload<'_>, precision: u8, scale: u8) -> Result<()> {
+    match values {
+        Values::Int32(values) => values.push(decimal(payload, precision, scale)?),
+        Values::Int64(values) => values.push(decimal(payload, precision, scale)?),
+        Values::FixedString { bytes, width: 16 } => {
+            decimal::<i128>(payload, precision, scale)?.append_bytes(bytes);
+        }
+        Values::FixedString { bytes, .. } => {
+            decimal::<I256>(payload, precision, scale)?.append_bytes(bytes);
+        }
+        _ => return Err(other_column()),
+    }
+    Ok(())
+}
+
+/// Refuses a field that has not the bytes of an IPv6.
+fn check_ipv6(leaf: &Leaf, value: &[u8]) -> Result<()> {
+    if value.len() != 16 {
+        return Err(Error::new(
+            ErrorCode::PROTOBUF_BAD_CAST,
+            format!(
+                "Could not convert bytes field {} to IPv6 for inserting into column {} - field size {} is not equal to \
+                 IPv6 size 16",
+                leaf.full_name,
+                leaf.column,
+                value.len()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Appends the state of an aggregate function; of a field without bytes, that of no rows.
+fn put_state(strings: &mut Strings, state: &AggregateType, bytes: &[u8]) -> Result<()> {
+    if bytes.is_empty() {
+        strings.bytes.extend(fresh(state)?);
+        return strings.end_row();
+    }
+    let mut input = Cursor::complete(bytes);
+    let state = StateReader::new(state)?.read(&mut input).map_err(Stop::into_error)?;
+    grow(&mut strings.bytes, state.len())?;
+    strings.bytes.extend_from_slice(state);
+    strings.end_row()
 }
 
 fn put_enum(leaf: &Leaf, column: &mut Builder, data_type: &DataType, payload: Payload<'_>) -> Result<()> {

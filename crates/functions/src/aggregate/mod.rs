@@ -117,15 +117,7 @@ fn settle(
     if !exists(nested) {
         return Err(unknown_function(name));
     }
-    if let Some(suffix) =
-        name.strip_prefix(nested).filter(|suffix| nested.ends_with(suffix) && Family::of(nested).is_none())
-        && !combinator.may_repeat()
-    {
-        return Err(Error::new(
-            ErrorCode::ILLEGAL_AGGREGATION,
-            format!("Nested identical combinator '{suffix}' is not supported"),
-        ));
-    }
+    refuse_repetition(name, nested, combinator)?;
     // A group whose rows the condition leaves out has no rows: `sumIfOrNull` is `sumOrNullIf`.
     if let (Combinator::OrNull | Combinator::OrDefault, Some(under_if)) = (combinator, nested.strip_suffix("If"))
         && exists(under_if)
@@ -146,7 +138,44 @@ fn settle(
     if combinator == Combinator::Map && !matches!(arguments, [DataType::Map(..)]) {
         return settle_family(mapped_arrays(name, nested, arguments)?, parameters, arguments);
     }
-    match combinator {
+    if let Some(function) = settle_states(combinator, nested, parameters, arguments, combinators)? {
+        return Ok(function);
+    }
+    if combinator == Combinator::Tuple {
+        let functions = combinator::element_arguments(arguments)?
+            .iter()
+            .map(|arguments| settle(nested, parameters, arguments, combinators - 1))
+            .collect::<Result<_>>()?;
+        return Ok(combinator::apply_tuple(functions, arguments));
+    }
+    let nested_arguments = combinator.nested_arguments(arguments)?;
+    let function = settle(nested, nested_parameters, &nested_arguments, combinators - 1)?;
+    combinator.apply(name, function, parameters, arguments)
+}
+
+/// Refuses a combinator right behind itself, but for those that may be.
+fn refuse_repetition(name: &str, nested: &str, combinator: Combinator) -> Result<()> {
+    if let Some(suffix) =
+        name.strip_prefix(nested).filter(|suffix| nested.ends_with(suffix) && Family::of(nested).is_none())
+        && !combinator.may_repeat()
+    {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_AGGREGATION,
+            format!("Nested identical combinator '{suffix}' is not supported"),
+        ));
+    }
+    Ok(())
+}
+
+/// The function of a combinator that gives or takes states; none for the other combinators.
+fn settle_states(
+    combinator: Combinator,
+    nested: &str,
+    parameters: &[Value],
+    arguments: &[DataType],
+    combinators: usize,
+) -> Result<Option<Arc<dyn AggregateFunction>>> {
+    Ok(Some(match combinator {
         Combinator::State => {
             let function = settle(nested, parameters, arguments, combinators - 1)?;
             // The state of what merges states is one of the function itself.
@@ -154,7 +183,7 @@ fn settle(
                 Some(_) => arguments.first().cloned().unwrap_or(DataType::Nothing),
                 None => combinator::state_type(&full_name(nested), parameters, arguments),
             };
-            return Ok(Arc::new(combinator::OfState::new(function, data_type)));
+            Arc::new(combinator::OfState::new(function, data_type))
         }
         Combinator::Merge => {
             let state = combinator::merged_type(&full_name(nested), arguments)?;
@@ -167,24 +196,14 @@ fn settle(
                 parameters => parameters,
             };
             let function = settle(nested, parameters, &state.arguments, combinators - 1)?;
-            return Ok(Arc::new(combinator::OverStates::new(function)));
+            Arc::new(combinator::OverStates::new(function))
         }
         Combinator::SimpleState => {
             let function = settle(nested, parameters, arguments, combinators - 1)?;
-            return Ok(Arc::new(combinator::SimpleState::new(function, &full_name(nested), parameters)?));
+            Arc::new(combinator::SimpleState::new(function, &full_name(nested), parameters)?)
         }
-        _ => {}
-    }
-    if combinator == Combinator::Tuple {
-        let functions = combinator::element_arguments(arguments)?
-            .iter()
-            .map(|arguments| settle(nested, parameters, arguments, combinators - 1))
-            .collect::<Result<_>>()?;
-        return Ok(combinator::apply_tuple(functions, arguments));
-    }
-    let nested_arguments = combinator.nested_arguments(arguments)?;
-    let function = settle(nested, nested_parameters, &nested_arguments, combinators - 1)?;
-    combinator.apply(name, function, parameters, arguments)
+        _ => return Ok(None),
+    }))
 }
 
 /// A function's name without aliases, with its combinators.

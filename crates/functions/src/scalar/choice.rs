@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::UInt32Array;
 use hashbrown::HashMap;
 use squall_types::cast::{CastMode, CastOptions, cast};
+use squall_types::text::TextOptions;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint, default_value, least_supertype};
 
 use super::conditional::select;
@@ -72,41 +73,21 @@ fn transform(call: &Call<'_>) -> Bound {
             "Second and third arguments of function transform must be arrays of same size",
         ));
     }
-    let zone = call.session_zone()?;
-    let options = CastOptions::new(CastMode::Plain, zone.clone());
-    // What is looked for, as values of the first argument's type; what that cannot be is never found.
-    let from_column = whole(call.type_of(1), &Value::Array(from.into()))?;
-    let own = if value_type.inner() == &DataType::Nothing { (**from_type).clone() } else { value_type.clone() };
-    let wanted = cast(&from_column, &own.to_nullable(), &CastOptions::new(CastMode::OrNull, zone.clone()))
-        .or_else(|_| cast(&from_column, &own.to_nullable(), &options))?;
-    if from_type.inner().is_string_or_fixed_string() && !own.inner().is_string_or_fixed_string() {
-        // A text that is no value of the type is an error, not a value that is never there.
-        cast(&from_column, &own, &options)?;
-    }
-    let has_null = from.iter().any(Value::is_null);
-    // NaN equals nothing, itself included.
-    let is_nan: Vec<bool> =
-        from.iter().map(|value| matches!(value, Value::Float64(number) if number.is_nan())).collect();
+    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    let own = if value_type.inner() == &DataType::Nothing { (**from_type).clone() } else { value_type };
+    let wanted = Wanted::new(call, from, from_type, &own, &options)?;
     let to_column = cast(&whole(call.type_of(2), &Value::Array(to.into()))?, &result, &options)?.materialize()?;
     let text = call.text_options()?;
     call.bind(result.clone(), move |arguments, rows| {
         let values = argument(arguments, 0)?;
         let count = values.array().len();
         checkpoint(16 * count)?;
-        let column =
-            cast(&Column::new(values.data_type().clone(), values.array().clone()), wanted.data_type(), &options)?;
-        // Equal values have equal numbers, in the list and in the rows.
-        let (numbers, _) = item_numbers(&Column::concat(&[wanted.clone(), column.clone()])?, &text)?;
-        let (listed, rest) = numbers.split_at(wanted.rows().min(numbers.len()));
-        let mut places: HashMap<u32, u32> = HashMap::new();
-        let wanted_nulls = wanted.nulls().cloned();
-        for (at, (number, is_nan)) in listed.iter().zip(&is_nan).enumerate() {
-            let is_null = wanted_nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
-            if (!is_null || has_null) && !is_nan {
-                places.entry(*number).or_insert(at as u32);
-            }
-        }
-        let found: Vec<Option<u32>> = rest.iter().map(|number| places.get(number).copied()).collect();
+        let column = cast(
+            &Column::new(values.data_type().clone(), values.array().clone()),
+            wanted.values.data_type(),
+            &options,
+        )?;
+        let found = wanted.places(&column, &text)?;
         let otherwise = match arguments.get(3) {
             Some(otherwise) => cast(otherwise, &result, &options)?,
             None => cast(values, &result, &options)?,
@@ -124,6 +105,52 @@ fn transform(call: &Call<'_>) -> Bound {
             found.iter().enumerate().map(|(row, place)| place.unwrap_or(listed + if is_one { 0 } else { row as u32 }));
         Column::concat(&[to_column.clone(), otherwise])?.take(&UInt32Array::from_iter_values(positions))
     })
+}
+
+/// What `transform` looks for, as values of the first argument's type; what that cannot be is never found.
+struct Wanted {
+    values: Column,
+    has_null: bool,
+    /// NaN equals nothing, itself included.
+    is_nan: Vec<bool>,
+}
+
+impl Wanted {
+    /// The values `from` of the second argument, whose type is `from_type`, as values of the type `own`.
+    fn new(
+        call: &Call<'_>,
+        from: &[Value],
+        from_type: &DataType,
+        own: &DataType,
+        options: &CastOptions,
+    ) -> Result<Self> {
+        let column = whole(call.type_of(1), &Value::Array(from.into()))?;
+        let or_null = CastOptions::new(CastMode::OrNull, call.session_zone()?);
+        let values =
+            cast(&column, &own.to_nullable(), &or_null).or_else(|_| cast(&column, &own.to_nullable(), options))?;
+        if from_type.inner().is_string_or_fixed_string() && !own.inner().is_string_or_fixed_string() {
+            // A text that is no value of the type is an error, not a value that is never there.
+            cast(&column, own, options)?;
+        }
+        let is_nan = |value: &Value| matches!(value, Value::Float64(number) if number.is_nan());
+        Ok(Self { values, has_null: from.iter().any(Value::is_null), is_nan: from.iter().map(is_nan).collect() })
+    }
+
+    /// Where in the list the values of a column are first; nothing for those that are not in it.
+    fn places(&self, column: &Column, text: &TextOptions) -> Result<Vec<Option<u32>>> {
+        // Equal values have equal numbers, in the list and in the rows.
+        let (numbers, _) = item_numbers(&Column::concat(&[self.values.clone(), column.clone()])?, text)?;
+        let (listed, rest) = numbers.split_at(self.values.rows().min(numbers.len()));
+        let mut places: HashMap<u32, u32> = HashMap::new();
+        let nulls = self.values.nulls().cloned();
+        for (at, (number, is_nan)) in listed.iter().zip(&self.is_nan).enumerate() {
+            let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
+            if (!is_null || self.has_null) && !is_nan {
+                places.entry(*number).or_insert(at as u32);
+            }
+        }
+        Ok(rest.iter().map(|number| places.get(number).copied()).collect())
+    }
 }
 
 /// The items of a constant array as a column.

@@ -196,44 +196,9 @@ fn way(call: &Call<'_>) -> Result<Way> {
     {
         return Err(Error::new(ErrorCode::NO_COMMON_TYPE, format!("There is no supertype for types {left}, {right}")));
     }
-    if let (DataType::IPv4, other) | (other, DataType::IPv4) = (left, right) {
-        match other {
-            _ if other.is_signed_integer()
-                || other.is_float()
-                || matches!(other, DataType::Enum8(_) | DataType::Enum16(_)) =>
-            {
-                return Err(Error::not_implemented(format!("Comparison of IPv4 with {other}")));
-            }
-            DataType::DateTime(_) | DataType::Interval(_) => {
-                return Err(Error::new(
-                    ErrorCode::NO_COMMON_TYPE,
-                    format!("There is no supertype for types IPv4, {other}"),
-                ));
-            }
-            _ => {}
-        }
-    }
+    check_ipv4(left, right)?;
     if is_numeric(left) && is_numeric(right) {
-        if let (time @ DataType::DateTime64(..), number) | (number, time @ DataType::DateTime64(..)) = (left, right) {
-            let is_number = number.is_number() || *number == DataType::Bool;
-            return if is_number { Ok(Way::As(time.clone())) } else { Err(illegal(call)) };
-        }
-        let (left, right) = (stored_as(left), stored_as(right));
-        for (at, other, this) in [(0, &right, &left), (1, &left, &right)] {
-            if let Some(value) = call.constant(at)
-                && fits(value, this, other)
-            {
-                return of_type(other);
-            }
-        }
-        if left.is_float() != right.is_float() {
-            let integer = if left.is_float() { &right } else { &left };
-            return Ok(if integer.fixed_width_bytes() == Some(8) { Way::Exact } else { Way::As(DataType::Float64) });
-        }
-        return match least_supertype(&[left, right]) {
-            Ok(common) => of_type(&common),
-            Err(_) => Ok(Way::Exact),
-        };
+        return of_numbers(call, left, right);
     }
     match (left, right) {
         (DataType::Array(_), DataType::Array(_)) | (DataType::Map(..), DataType::Map(..)) => {
@@ -241,6 +206,47 @@ fn way(call: &Call<'_>) -> Result<Way> {
             Ok(Way::Rows(common))
         }
         _ => Err(illegal(call)),
+    }
+}
+
+/// Refuses what a number is compared with, but not an IPv4.
+fn check_ipv4(left: &DataType, right: &DataType) -> Result<()> {
+    let ((DataType::IPv4, other) | (other, DataType::IPv4)) = (left, right) else { return Ok(()) };
+    match other {
+        _ if other.is_signed_integer()
+            || other.is_float()
+            || matches!(other, DataType::Enum8(_) | DataType::Enum16(_)) =>
+        {
+            Err(Error::not_implemented(format!("Comparison of IPv4 with {other}")))
+        }
+        DataType::DateTime(_) | DataType::Interval(_) => {
+            Err(Error::new(ErrorCode::NO_COMMON_TYPE, format!("There is no supertype for types IPv4, {other}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How values are compared that are stored as numbers.
+fn of_numbers(call: &Call<'_>, left: &DataType, right: &DataType) -> Result<Way> {
+    if let (time @ DataType::DateTime64(..), number) | (number, time @ DataType::DateTime64(..)) = (left, right) {
+        let is_number = number.is_number() || *number == DataType::Bool;
+        return if is_number { Ok(Way::As(time.clone())) } else { Err(illegal(call)) };
+    }
+    let (left, right) = (stored_as(left), stored_as(right));
+    for (at, other, this) in [(0, &right, &left), (1, &left, &right)] {
+        if let Some(value) = call.constant(at)
+            && fits(value, this, other)
+        {
+            return of_type(other);
+        }
+    }
+    if left.is_float() != right.is_float() {
+        let integer = if left.is_float() { &right } else { &left };
+        return Ok(if integer.fixed_width_bytes() == Some(8) { Way::Exact } else { Way::As(DataType::Float64) });
+    }
+    match least_supertype(&[left, right]) {
+        Ok(common) => of_type(&common),
+        Err(_) => Ok(Way::Exact),
     }
 }
 

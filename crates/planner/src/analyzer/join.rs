@@ -1,15 +1,15 @@
 //! JOIN in FROM: the sides become plans, ON and USING the keys and the condition of a join. Names of the result are those of both
 //! sides' tables.
 
+mod condition;
+
 use std::sync::Arc;
 
 use squall_sql::ast::{self, JoinConstraint, TableSource};
 use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value, checkpoint};
 
-use super::conversion::{cast, supertype};
-use super::join_keys::{
-    equality, is_disjunction_of_equalities, key_type, null_safe_equalities, sides_of, with_nulls_of,
-};
+use super::conversion::cast;
+use super::join_keys::{key_type, with_nulls_of};
 use super::scope::Scope;
 use super::source::{JoinStep, JoinTree, JoinedTable, Source, TableColumn};
 use super::stage::{Missing, Stage, project};
@@ -17,7 +17,7 @@ use crate::catalog::DefaultKind;
 use crate::explain::text;
 use crate::expression::Expression;
 use crate::plan::{Inequality, Join, JoinKey, JoinKind, JoinStrictness, Nearest, Plan};
-use crate::rules::{all_of, conjuncts, known_condition};
+use crate::rules::all_of;
 
 /// A side of a join: all its columns, and what they are called.
 struct Side {
@@ -316,94 +316,6 @@ impl Scope<'_> {
         Ok(Side { plan: project(stage.into_plan(), expressions, names), tree })
     }
 
-    /// The keys and conditions of ON. What tests one side alone is put below the join where that makes no difference.
-    fn on(
-        &mut self,
-        expression: &ast::Expression,
-        join: Arc<str>,
-        left: &mut Side,
-        right: &mut Side,
-        (kind, strictness): (JoinKind, JoinStrictness),
-    ) -> Result<Clauses> {
-        let first = left.len();
-        let tree = both(&left.tree, &right.tree, first, join);
-        let fields = left.plan.schema().fields.iter().chain(&right.plan.schema().fields).cloned().collect();
-        let schema = Arc::new(Schema { fields });
-        self.source = Source::names_of_join(schema.clone(), tree);
-        let node = self.resolve(expression)?;
-        if let Some(aggregate) = Stage::aggregates(&self.graph, &[node], &[]).first() {
-            let aggregate = self.aggregate_text(*aggregate);
-            return Err(Error::new(
-                ErrorCode::ILLEGAL_AGGREGATION,
-                format!("Aggregate function {aggregate} is found in JOIN TREE in query"),
-            ));
-        }
-        let node = self.condition(node, "JOIN ON")?;
-        let columns = self.graph.columns();
-        let stage = Stage::at(&self.graph, Plan::no_rows(schema.clone()), columns);
-        let condition = stage.lower(node)?;
-        let functions = &self.analyzer.context.functions;
-        let mut found = Vec::new();
-        conjuncts(condition.clone(), &mut found);
-        let mut conditions = Vec::with_capacity(found.len());
-        for condition in found {
-            match null_safe_equalities(&condition, first, functions)? {
-                Some(equalities) => conditions.extend(equalities),
-                None => conditions.push(condition),
-            }
-        }
-        let mut clauses = Clauses::default();
-        let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
-        let mut needs_keys = false;
-        for condition in conditions {
-            match known_condition(&condition) {
-                Some(true) => continue,
-                Some(false) if !kind.keeps_right() => {
-                    let schema = right.plan.schema().clone();
-                    right.plan = Plan::no_rows(schema);
-                    continue;
-                }
-                Some(false) => {
-                    clauses.condition.push(condition);
-                    continue;
-                }
-                None => {}
-            }
-            if let Some((left_key, right_key)) = equality(&condition, first) {
-                clauses.keys.push(self.key(left_key, right_key, first, &tree_names(&self.source, &schema))?);
-                continue;
-            }
-            if strictness == JoinStrictness::Asof && sides_of(&condition, first) == (true, true) {
-                let names = tree_names(&self.source, &schema);
-                clauses.nearest = Some(self.nearest(&condition, first, &names, clauses.nearest.is_some())?);
-                continue;
-            }
-            needs_keys |= !is_disjunction_of_equalities(&condition, first);
-            let random = !condition.is_deterministic();
-            match sides_of(&condition, first) {
-                (true, false) if !kind.keeps_left() && !random => of_left.push(condition),
-                (false, true) if !kind.keeps_right() && !random => {
-                    of_right.push(condition.map_columns(&|column| column - first));
-                }
-                _ => clauses.condition.push(condition),
-            }
-        }
-        let is_filter = kind == JoinKind::Inner && strictness == JoinStrictness::All;
-        if needs_keys && clauses.keys.is_empty() && !is_filter {
-            let names = tree_names(&self.source, &schema);
-            return Err(Error::new(
-                ErrorCode::INVALID_JOIN_ON_EXPRESSION,
-                format!("Cannot determine join keys in JOIN ON expression {}", text(&condition, &names)),
-            ));
-        }
-        for (side, conditions) in [(left, of_left), (right, of_right)] {
-            if let Some(predicate) = all_of(conditions, functions)? {
-                side.plan.replace(|input| Plan::Filter { input: Box::new(input), predicate });
-            }
-        }
-        Ok(clauses)
-    }
-
     /// An equality with both sides of one type.
     fn key(&self, left: Expression, right: Expression, first: usize, names: &Schema) -> Result<JoinKey> {
         let functions = &self.analyzer.context.functions;
@@ -425,39 +337,6 @@ impl Scope<'_> {
             left: cast(left.clone(), &with_nulls_of(&data_type, left.data_type()), functions)?,
             right: cast(right.clone(), &with_nulls_of(&data_type, right.data_type()), functions)?,
         })
-    }
-
-    /// The inequality of an ASOF JOIN.
-    fn nearest(&self, condition: &Expression, first: usize, names: &Schema, has_one: bool) -> Result<Nearest> {
-        let invalid = |message: String| Err(Error::new(ErrorCode::INVALID_JOIN_ON_EXPRESSION, message));
-        let sides = match condition {
-            Expression::Function { name, arguments, .. } => Inequality::of_function(name).zip(match &arguments[..] {
-                [one, other] => Some((one, other)),
-                _ => None,
-            }),
-            _ => None,
-        };
-        let sides = sides.and_then(|(inequality, (one, other))| match (sides_of(one, first), sides_of(other, first)) {
-            ((true, false), (false, true)) => Some((inequality, one, other)),
-            ((false, true), (true, false)) => Some((inequality.mirrored(), other, one)),
-            _ => None,
-        });
-        let Some((inequality, left, right)) = sides else {
-            return invalid(format!(
-                "ASOF join requires one inequality predicate (<, <=, > or >=) in the JOIN ON expression, in addition to \
-                 the equality predicates, but only found: {}",
-                text(condition, names)
-            ));
-        };
-        if has_one {
-            return invalid(
-                "ASOF join does not support multiple inequality predicates in JOIN ON expression".to_owned(),
-            );
-        }
-        // What has no type that holds the values of both has no order either.
-        supertype(&[left.data_type().inner().clone(), right.data_type().inner().clone()])?;
-        let JoinKey { left, right } = self.key(left.clone(), right.clone(), first, names)?;
-        Ok(Nearest { left, right, inequality })
     }
 
     fn using_name(&self, key: &ast::Expression, join: &str) -> Result<UsingName> {

@@ -1,8 +1,10 @@
 //! One SELECT: its clauses are resolved in ClickHouse's order and become steps of the plan.
 
+mod steps;
+
 use std::sync::Arc;
 
-use squall_functions::{FunctionContext, scalar_exists};
+use squall_functions::scalar_exists;
 use squall_sql::ast::{self, ExpressionKind};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
@@ -10,12 +12,11 @@ use super::Analyzer;
 use super::fill::{FillOf, Interpolated};
 use super::graph::NodeId;
 use super::grouping::Keys;
-use super::limit::{RowRange, limited, limited_by};
+use super::limit::RowRange;
 use super::scope::{Outer, Scope};
-use super::stage::{ArrayItems, Missing, Stage, Unbuilt};
-use crate::expression::Expression;
-use crate::fill::{Fill, FillColumn};
-use crate::plan::{Plan, SortKey};
+use super::stage::{ArrayItems, Unbuilt};
+use crate::plan::Plan;
+use steps::build_steps;
 
 /// What a SELECT counts for, besides its expressions, towards `max_expanded_ast_elements`.
 const SELECT_ELEMENTS: usize = 10;
@@ -116,24 +117,10 @@ impl Scope<'_> {
                 "Empty list of columns in projection",
             )));
         }
-        let mut filters = Vec::new();
-        for (filter, clause) in [(&select.prewhere, "PREWHERE"), (&select.filter, "WHERE")] {
-            let Some(filter) = filter else { continue };
-            if clause == "PREWHERE" {
-                self.check_prewhere(select)?;
-            }
-            let node = self.resolve(filter)?;
-            if clause == "PREWHERE" && self.graph.node(node).has_array_join {
-                let name = self.name(filter)?;
-                return Err(self.in_scope(Error::new(
-                    ErrorCode::ILLEGAL_PREWHERE,
-                    format!("ARRAY JOIN function {name} is found in PREWHERE in query"),
-                )));
-            }
-            filters.push((self.condition(node, clause)?, clause));
-        }
+        let filters = self.filters(select)?;
         let keys = select.group_by.as_ref().map(|group_by| self.grouping(group_by, &items)).transpose()?;
-        if keys.as_ref().is_some_and(|keys| keys.sets.is_some()) || self.needs_keys && keys.is_some() {
+        let has_sets = keys.as_ref().is_some_and(|keys| keys.sets.is_some());
+        if has_sets || self.needs_keys && keys.is_some() {
             // What was resolved so far knew nothing of the keys.
             self.begin_grouped(keys.as_ref().unwrap_or(&Keys::default()));
             items = self.items(&select.projection)?;
@@ -144,20 +131,7 @@ impl Scope<'_> {
                 ));
             }
         }
-        let has_sets = keys.as_ref().is_some_and(|keys| keys.sets.is_some());
-        let having = match &select.having {
-            Some(_) if select.with_totals && has_sets => {
-                return Err(Error::new(
-                    ErrorCode::NOT_IMPLEMENTED,
-                    "WITH TOTALS and WITH ROLLUP or CUBE are not supported together in presence of HAVING",
-                ));
-            }
-            Some(having) => {
-                let node = self.resolve(having)?;
-                Some(self.condition(node, "HAVING")?)
-            }
-            None => None,
-        };
+        let having = self.having(select, has_sets)?;
         let qualify = match &select.qualify {
             Some(qualify) => {
                 let node = self.resolve(qualify)?;
@@ -176,17 +150,7 @@ impl Scope<'_> {
             }
             None => Vec::new(),
         };
-        let limit_by = match &select.limit_by {
-            Some(limit_by) => {
-                let mut keys = Vec::new();
-                if limit_by.all {
-                    keys.extend(items.iter().map(|item| item.node));
-                }
-                self.add_limit_keys(&limit_by.by, &items, &mut keys)?;
-                Some((keys, self.row_range(Some(&limit_by.count), limit_by.offset.as_ref())?))
-            }
-            None => None,
-        };
+        let limit_by = select.limit_by.as_ref().map(|limit_by| self.limit_by(limit_by, &items)).transpose()?;
         let limit = match &select.limit {
             Some(limit) => Some(self.row_range(limit.count.as_ref(), limit.offset.as_ref())?),
             None => None,
@@ -195,6 +159,83 @@ impl Scope<'_> {
         if with_ties && select.order_by.is_none() {
             return Err(Error::new(ErrorCode::WITH_TIES_WITHOUT_ORDER_BY, "Can not use WITH TIES without ORDER BY"));
         }
+        let keys = self.settled_keys(keys, select.with_totals, &filters, having)?;
+        let settings = self.analyzer.context.settings;
+        Ok(Clauses {
+            items,
+            filters: self.conjuncts(&filters)?,
+            keys,
+            with_totals: select.with_totals,
+            totals_of_having: select.with_totals && having.is_some() && settings.totals_mode != "before_having",
+            having: self.conjuncts(&having.map(|having| (having, "HAVING")).into_iter().collect::<Vec<_>>())?,
+            qualify,
+            order,
+            interpolated,
+            fills_groups: settings.use_with_fill_by_sorting_prefix,
+            distinct: select.distinct,
+            limit_by,
+            limit,
+            with_ties,
+        })
+    }
+
+    /// The conditions of PREWHERE and WHERE, each with its clause.
+    fn filters(&mut self, select: &ast::Select) -> Result<Vec<(NodeId, &'static str)>> {
+        let mut filters = Vec::new();
+        for (filter, clause) in [(&select.prewhere, "PREWHERE"), (&select.filter, "WHERE")] {
+            let Some(filter) = filter else { continue };
+            if clause == "PREWHERE" {
+                self.check_prewhere(select)?;
+            }
+            let node = self.resolve(filter)?;
+            if clause == "PREWHERE" && self.graph.node(node).has_array_join {
+                let name = self.name(filter)?;
+                return Err(self.in_scope(Error::new(
+                    ErrorCode::ILLEGAL_PREWHERE,
+                    format!("ARRAY JOIN function {name} is found in PREWHERE in query"),
+                )));
+            }
+            filters.push((self.condition(node, clause)?, clause));
+        }
+        Ok(filters)
+    }
+
+    /// The condition of HAVING.
+    fn having(&mut self, select: &ast::Select, has_sets: bool) -> Result<Option<NodeId>> {
+        match &select.having {
+            Some(_) if select.with_totals && has_sets => Err(Error::new(
+                ErrorCode::NOT_IMPLEMENTED,
+                "WITH TOTALS and WITH ROLLUP or CUBE are not supported together in presence of HAVING",
+            )),
+            Some(having) => {
+                let node = self.resolve(having)?;
+                Ok(Some(self.condition(node, "HAVING")?))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The keys of LIMIT BY, and which rows of each group it takes.
+    fn limit_by(&mut self, limit_by: &ast::LimitBy, items: &[Item]) -> Result<(Vec<NodeId>, RowRange)> {
+        let mut keys = Vec::new();
+        if limit_by.all {
+            keys.extend(items.iter().map(|item| item.node));
+        }
+        self.add_limit_keys(&limit_by.by, items, &mut keys)?;
+        Ok((keys, self.row_range(Some(&limit_by.count), limit_by.offset.as_ref())?))
+    }
+
+    /// The keys that rows are grouped by, given those of GROUP BY; none where rows are not grouped.
+    ///
+    /// # Errors
+    /// Where aggregates, window functions or GROUPING stand where they may not.
+    fn settled_keys(
+        &mut self,
+        keys: Option<Keys>,
+        with_totals: bool,
+        filters: &[(NodeId, &'static str)],
+        having: Option<NodeId>,
+    ) -> Result<Option<Keys>> {
         if self.needs_keys && keys.is_none() {
             return Err(Error::new(
                 ErrorCode::ILLEGAL_AGGREGATION,
@@ -202,35 +243,17 @@ impl Scope<'_> {
             ));
         }
         let key_nodes: &[NodeId] = keys.as_ref().map_or(&[], |keys| &keys.keys);
-        self.check_windows_apart(&filters, key_nodes, having)?;
-        self.check_aggregates(&filters, key_nodes)?;
+        self.check_windows_apart(filters, key_nodes, having)?;
+        self.check_aggregates(filters, key_nodes)?;
         // Also where nothing is left of them but their types: toTypeName(count()) is one row.
         let has_aggregates = self.graph.has_aggregates();
-        let keys = match keys {
-            None if has_aggregates || select.with_totals => {
+        Ok(match keys {
+            None if has_aggregates || with_totals => {
                 let is_empty_of_none = self.analyzer.context.settings.empty_result_for_aggregation_by_empty_set;
                 let keys = if is_empty_of_none { vec![self.key_of_none()] } else { Vec::new() };
                 Some(Keys { keys, sets: None })
             }
             keys => keys,
-        };
-        Ok(Clauses {
-            items,
-            filters: self.conjuncts(&filters)?,
-            keys,
-            with_totals: select.with_totals,
-            totals_of_having: select.with_totals
-                && having.is_some()
-                && self.analyzer.context.settings.totals_mode != "before_having",
-            having: self.conjuncts(&having.map(|having| (having, "HAVING")).into_iter().collect::<Vec<_>>())?,
-            qualify,
-            order,
-            interpolated,
-            fills_groups: self.analyzer.context.settings.use_with_fill_by_sorting_prefix,
-            distinct: select.distinct,
-            limit_by,
-            limit,
-            with_ties,
         })
     }
 
@@ -467,183 +490,4 @@ impl Scope<'_> {
             Err(Unbuilt::Error(error)) => Err(error),
         }
     }
-}
-
-/// Puts the steps of a SELECT on top of its source.
-fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses, functions: &FunctionContext) -> Result<(), Unbuilt> {
-    // What is computed once rows are grouped, or simply last.
-    let mut last: Vec<NodeId> = clauses.items.iter().map(|item| item.node).collect();
-    last.extend(clauses.order.iter().map(|key| key.node));
-    last.extend(clauses.having.iter().copied());
-    last.extend(clauses.qualify);
-    last.extend(clauses.limit_by.iter().flat_map(|(keys, _)| keys));
-
-    if !clauses.filters.is_empty() {
-        let mut later = last.clone();
-        later.extend(clauses.keys.iter().flat_map(|keys| &keys.keys));
-        stage.unnest(&clauses.filters)?;
-        stage.keep_random(&clauses.filters, &later)?;
-        for filter in &clauses.filters {
-            stage.filter(*filter, functions)?;
-        }
-    }
-    let mut having = &clauses.having[..];
-    if let Some(keys) = &clauses.keys {
-        let aggregates = stage.aggregates_below(&last, &keys.keys);
-        if clauses.totals_of_having && stage.is_row_by_row(&clauses.having) {
-            stage.aggregate_with_totals_of(&clauses.having, keys, &aggregates, functions)?;
-            having = &[];
-        } else {
-            stage.aggregate(keys, &aggregates, clauses.with_totals, functions)?;
-        }
-    }
-    stage.unnest(&last)?;
-    for having in having {
-        stage.filter(*having, functions)?;
-    }
-    stage.join_subqueries(&last, functions)?;
-    stage.windows(&last)?;
-    if let Some(qualify) = clauses.qualify {
-        let predicate = stage.lower(qualify)?;
-        stage.then(|input| Plan::Filter { input, predicate });
-    }
-    let outputs: Vec<(NodeId, Arc<str>)> = clauses.items.iter().map(|item| (item.node, item.name.clone())).collect();
-    let selected: Vec<NodeId> = outputs.iter().map(|(node, _)| *node).collect();
-
-    // With a LIMIT, most rows that are sorted are thrown away: what is selected is better computed afterwards.
-    let sorts_first = clauses.limit.and_then(RowRange::rows).is_some_and(|(_, limit)| limit.is_some())
-        && !clauses.order.is_empty()
-        && !clauses.distinct
-        && clauses.limit_by.is_none()
-        && !clauses.has_fill()
-        && last.iter().all(|node| stage.is_deterministic(*node));
-    if sorts_first {
-        sort(stage, &clauses.order)?;
-        limit(stage, clauses, functions)?;
-        stage.share(&selected)?;
-        return Ok(stage.project(&outputs)?);
-    }
-
-    stage.share(&last)?;
-    let mut columns = outputs.clone();
-    let keys = clauses.order.iter().map(|key| key.node);
-    for node in keys.chain(clauses.limit_by.iter().flat_map(|(keys, _)| keys.iter().copied())) {
-        let is_constant = matches!(stage.lower(node), Ok(Expression::Constant { .. }));
-        if !is_constant && !columns.iter().any(|(known, _)| *known == node) {
-            columns.push((node, "key".into()));
-        }
-    }
-    if clauses.has_fill() {
-        add_filled(stage, clauses, &mut columns);
-    }
-    stage.project(&columns)?;
-    if clauses.distinct {
-        if columns.len() == outputs.len() {
-            stage.then(|input| Plan::Distinct { input });
-        } else {
-            // Rows are told apart by what is selected alone, but what they are sorted by must stay.
-            let keys = selected.iter().map(|node| stage.lower(*node)).collect::<Result<_, _>>()?;
-            stage.then(|input| Plan::LimitBy { input, offset: 0, limit: 1, keys });
-        }
-    }
-    sort(stage, &clauses.order)?;
-    if let Some((keys, range)) = &clauses.limit_by {
-        let keys = keys.iter().map(|key| stage.lower(*key)).collect::<Result<Vec<_>, _>>()?;
-        match range.rows() {
-            Some((offset, Some(limit))) => stage.then(|input| Plan::LimitBy { input, offset, limit, keys }),
-            _ => stage.try_then(|input| limited_by(input, *range, keys, functions))?,
-        }
-    }
-    if clauses.has_fill() {
-        fill(stage, clauses, &columns)?;
-    }
-    limit(stage, clauses, functions)?;
-    if columns.len() > outputs.len() {
-        stage.keep_first(outputs.len());
-    }
-    Ok(())
-}
-
-/// Adds the columns that WITH FILL needs: constants among the keys, and what INTERPOLATE reads.
-fn add_filled(stage: &Stage<'_>, clauses: &Clauses, columns: &mut Vec<(NodeId, Arc<str>)>) {
-    let keys = clauses.order.iter().filter(|key| key.fill.is_some()).map(|key| key.node);
-    let known = |columns: &[(NodeId, Arc<str>)], node: NodeId| columns.iter().any(|(known, _)| *known == node);
-    for node in keys {
-        if !known(columns, node) {
-            columns.push((node, "key".into()));
-        }
-    }
-    let mut open: Vec<NodeId> =
-        clauses.interpolated.iter().filter_map(|interpolated| interpolated.expression).collect();
-    while let Some(node) = open.pop() {
-        if known(columns, node) {
-            continue;
-        }
-        if stage.is_column(node) {
-            columns.push((node, "interpolated".into()));
-        } else {
-            open.extend(stage.children(node));
-        }
-    }
-}
-
-/// Puts in the rows that are missing.
-fn fill(stage: &mut Stage<'_>, clauses: &Clauses, columns: &[(NodeId, Arc<str>)]) -> Result<(), Missing> {
-    let position = |node: NodeId| columns.iter().position(|(known, _)| *known == node);
-    let mut prefix = Vec::new();
-    let mut filled: Vec<FillColumn> = Vec::new();
-    for key in &clauses.order {
-        let Some(column) = position(key.node) else { continue };
-        match &key.fill {
-            Some(fill) => {
-                let FillOf { data_type, from, to, step, staleness } = (**fill).clone();
-                filled.push(FillColumn { column, data_type, descending: key.descending, from, to, step, staleness });
-            }
-            None if filled.is_empty() && clauses.fills_groups => prefix.push(column),
-            None => {}
-        }
-    }
-    let mut interpolated = Vec::with_capacity(clauses.interpolated.len());
-    for Interpolated { item, expression } in &clauses.interpolated {
-        let expression = match expression {
-            Some(expression) => stage.lower(*expression)?,
-            None => Expression::column(*item, &stage.column_type(*item)),
-        };
-        if !prefix.contains(item) {
-            interpolated.push((*item, expression));
-        }
-    }
-    stage.then(|input| Plan::Fill(Fill { input, prefix, columns: filled, interpolated }));
-    Ok(())
-}
-
-fn sort_keys(stage: &Stage<'_>, order: &[OrderKey]) -> Result<Vec<SortKey>, Missing> {
-    let key = |key: &OrderKey| {
-        Ok(SortKey { expression: stage.lower(key.node)?, descending: key.descending, nulls_first: key.nulls_first })
-    };
-    order.iter().map(key).collect()
-}
-
-fn sort(stage: &mut Stage<'_>, order: &[OrderKey]) -> Result<(), Missing> {
-    if !order.is_empty() {
-        let mut keys = sort_keys(stage, order)?;
-        // Of a constant that is filled.
-        keys.retain(|key| !matches!(key.expression, Expression::Constant { .. }));
-        if keys.is_empty() {
-            return Ok(());
-        }
-        stage.then(|input| Plan::Sort { input, keys, limit: None, group_limit: None });
-    }
-    Ok(())
-}
-
-fn limit(stage: &mut Stage<'_>, clauses: &Clauses, functions: &FunctionContext) -> Result<(), Unbuilt> {
-    let Some(range) = clauses.limit else { return Ok(()) };
-    let ties = clauses.with_ties.then(|| sort_keys(stage, &clauses.order)).transpose()?;
-    match range.rows() {
-        Some((0, None)) => {}
-        Some((offset, limit)) => stage.then(|input| Plan::Limit { input, offset, limit, ties }),
-        None => stage.try_then(|input| limited(input, range, ties, functions))?,
-    }
-    Ok(())
 }

@@ -261,48 +261,16 @@ fn query_source(
         "update_lag",
     ];
     check_keys(source, &known)?;
-    let text = |key: &str| text(source, key);
-    let filled = |key: &str| Ok::<_, Error>(text(key)?.filter(|text| !text.is_empty()));
-    let server = match filled("host")? {
-        Some(host) => {
-            let port = filled("port")?.map(|port| port.parse().map_err(|_| incorrect(format!("{port} is not a port"))));
-            Some(SourceServer {
-                host,
-                port: port.transpose()?,
-                is_secure: matches!(text("secure")?.as_deref(), Some("1" | "true")),
-                user: filled("user")?.unwrap_or_else(|| "default".to_owned()),
-                password: text("password")?.unwrap_or_default(),
-                database: filled("db")?.unwrap_or_else(|| "default".to_owned()),
-                is_of_statement,
-            })
-        }
-        None => None,
-    };
-    // Without a port, these names are this server's.
-    let is_local = |server: &SourceServer| {
-        server.port.is_none() && matches!(server.host.as_str(), "localhost" | "127.0.0.1" | "::1")
-    };
-    let server = server.filter(|server| !is_local(server));
-    let quoted = |name: &str| squall_sql::format_expression(&ast::Expression::identifier(name));
+    let server = source_server(source, is_of_statement)?;
+    let own = || server.as_ref().map_or_else(|| database.to_owned(), |server| server.database.clone());
     let mut has_condition = false;
-    let (sql, words) = match (text("query")?, text("table")?) {
+    let (sql, words) = match (text(source, "query")?, text(source, "table")?) {
         (Some(query), _) if !query.is_empty() => (query.clone(), format!("ClickHouse: {query}")),
         (_, Some(table)) => {
-            let own = || server.as_ref().map_or_else(|| database.to_owned(), |server| server.database.clone());
-            let database = filled("db")?.unwrap_or_else(own);
-            let selected = columns.iter().zip(expressions).map(|(column, expression)| match expression {
-                Some(expression) => format!("{expression} AS {}", quoted(&column.name)),
-                None => quoted(&column.name),
-            });
-            let selected = selected.collect::<Vec<_>>().join(", ");
-            let mut sql = format!("SELECT {selected} FROM {}.{}", quoted(&database), quoted(&table));
-            let mut words = format!("ClickHouse: {database}.{table}");
-            if let Some(condition) = text("where")?.filter(|condition| !condition.is_empty()) {
-                sql += &format!(" WHERE ({condition})");
-                has_condition = true;
-                words += &format!(", where: {condition}");
-            }
-            (sql, words)
+            let database = filled(source, "db")?.unwrap_or_else(own);
+            let condition = filled(source, "where")?;
+            has_condition = condition.is_some();
+            table_query(&database, &table, columns, expressions, condition.as_deref())
         }
         _ => {
             return Err(Error::new(
@@ -311,19 +279,8 @@ fn query_source(
             ));
         }
     };
-    let update = match text("update_field")?.filter(|column| !column.is_empty()) {
-        Some(_) if text("query")?.is_some_and(|query| !query.is_empty()) => {
-            return Err(Error::not_implemented("update_field of a dictionary's source that is a query"));
-        }
-        Some(column) => {
-            let lag = text("update_lag")?.unwrap_or_else(|| "1".to_owned());
-            let lag_s = lag.parse().map_err(|_| incorrect(format!("update_lag must be a number, not {lag}")))?;
-            let and = if has_condition { "AND" } else { "WHERE" };
-            Some(UpdateField { sql: format!("{sql} {and} {} >= ", quoted(&column)), lag_s })
-        }
-        None => None,
-    };
-    let invalidate_query = text("invalidate_query")?.filter(|query| !query.is_empty());
+    let update = update_field(source, &sql, has_condition)?;
+    let invalidate_query = filled(source, "invalidate_query")?;
     let source = QuerySource {
         query: select(&sql)?,
         server,
@@ -331,6 +288,68 @@ fn query_source(
         update,
     };
     Ok((DictionarySource::Query(source), words))
+}
+
+/// The text of a key that is there and not empty.
+fn filled(source: &KeyValueFunction, key: &str) -> Result<Option<String>> {
+    Ok(text(source, key)?.filter(|text| !text.is_empty()))
+}
+
+/// A name as SQL writes it.
+fn quoted(name: &str) -> String {
+    squall_sql::format_expression(&ast::Expression::identifier(name))
+}
+
+/// The server that is asked; none where it is this one.
+fn source_server(source: &KeyValueFunction, is_of_statement: bool) -> Result<Option<SourceServer>> {
+    let Some(host) = filled(source, "host")? else { return Ok(None) };
+    let port = filled(source, "port")?.map(|port| port.parse().map_err(|_| incorrect(format!("{port} is not a port"))));
+    let server = SourceServer {
+        host,
+        port: port.transpose()?,
+        is_secure: matches!(text(source, "secure")?.as_deref(), Some("1" | "true")),
+        user: filled(source, "user")?.unwrap_or_else(|| "default".to_owned()),
+        password: text(source, "password")?.unwrap_or_default(),
+        database: filled(source, "db")?.unwrap_or_else(|| "default".to_owned()),
+        is_of_statement,
+    };
+    // Without a port, these names are this server's.
+    let is_local = server.port.is_none() && matches!(server.host.as_str(), "localhost" | "127.0.0.1" | "::1");
+    Ok(Some(server).filter(|_| !is_local))
+}
+
+/// The query of a table's rows for which a condition holds, and the table in words.
+fn table_query(
+    database: &str,
+    table: &str,
+    columns: &[ColumnDescription],
+    expressions: &[Option<String>],
+    condition: Option<&str>,
+) -> (String, String) {
+    let selected = columns.iter().zip(expressions).map(|(column, expression)| match expression {
+        Some(expression) => format!("{expression} AS {}", quoted(&column.name)),
+        None => quoted(&column.name),
+    });
+    let selected = selected.collect::<Vec<_>>().join(", ");
+    let mut sql = format!("SELECT {selected} FROM {}.{}", quoted(database), quoted(table));
+    let mut words = format!("ClickHouse: {database}.{table}");
+    if let Some(condition) = condition {
+        sql += &format!(" WHERE ({condition})");
+        words += &format!(", where: {condition}");
+    }
+    (sql, words)
+}
+
+/// How rows are read that have changed since the last time, where the source names a column that tells.
+fn update_field(source: &KeyValueFunction, sql: &str, has_condition: bool) -> Result<Option<UpdateField>> {
+    let Some(column) = filled(source, "update_field")? else { return Ok(None) };
+    if filled(source, "query")?.is_some() {
+        return Err(Error::not_implemented("update_field of a dictionary's source that is a query"));
+    }
+    let lag = text(source, "update_lag")?.unwrap_or_else(|| "1".to_owned());
+    let lag_s = lag.parse().map_err(|_| incorrect(format!("update_lag must be a number, not {lag}")))?;
+    let and = if has_condition { "AND" } else { "WHERE" };
+    Ok(Some(UpdateField { sql: format!("{sql} {and} {} >= ", quoted(&column)), lag_s }))
 }
 
 fn select(sql: &str) -> Result<Arc<ast::Query>> {

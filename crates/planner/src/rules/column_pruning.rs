@@ -45,24 +45,7 @@ fn prune(plan: &mut Plan, needed: &[bool]) -> Moves {
             renumber(predicate, &moves);
             moves
         }
-        Plan::Project { input, expressions, schema } => {
-            if !needed.contains(&true) {
-                // Only the number of rows matters, which the input has too.
-                let below = vec![false; input.schema().len()];
-                prune(input, &below);
-                plan.replace(|plan| match plan {
-                    Plan::Project { input, .. } => *input,
-                    other => other,
-                });
-                return vec![None; needed.len()];
-            }
-            let moves = keep(expressions, schema, needed);
-            let mut below = vec![false; input.schema().len()];
-            expressions.iter().for_each(|expression| need(expression, &mut below));
-            let input_moves = prune(input, &below);
-            expressions.iter_mut().for_each(|expression| renumber(expression, &input_moves));
-            moves
-        }
+        Plan::Project { .. } => prune_project(plan, needed),
         Plan::Aggregate(_) => prune_aggregate(plan, needed),
         Plan::Sort { input, keys, .. } => {
             let mut below = needed.to_vec();
@@ -102,39 +85,65 @@ fn prune(plan: &mut Plan, needed: &[bool]) -> Moves {
             *schema = Arc::new(Schema { fields });
             moves
         }
-        Plan::CommonSubplan { number, rows, input } => {
-            let moves = prune(input, needed);
-            let mut read = vec![false; rows.schema().len()];
-            each_reading(input, *number, &mut |reading| {
-                for column in &reading.columns {
-                    read.get_mut(*column).into_iter().for_each(|is_read| *is_read = true);
-                }
-            });
-            let row_moves = prune(rows, &read);
-            let place = |column: usize| row_moves.get(column).copied().flatten().unwrap_or(column);
-            each_reading(input, *number, &mut |reading| {
-                reading.columns.iter_mut().for_each(|column| *column = place(*column));
-            });
-            moves
-        }
+        Plan::CommonSubplan { number, rows, input } => prune_common_subplan(*number, rows, input, needed),
         Plan::CommonRows(reading) => keep(&mut reading.columns, &mut reading.schema, needed),
         Plan::Window(_) => prune_window(plan, needed),
         Plan::Join(join) => prune_join(join, needed),
-        Plan::ArrayJoin { input, arrays, schema, .. } => {
-            let columns = input.schema().len();
-            let mut below: Vec<bool> = needed.iter().take(columns).copied().collect();
-            arrays.iter().for_each(|array| need(array, &mut below));
-            let mut moves = prune(input, &below);
-            arrays.iter_mut().for_each(|array| renumber(array, &moves));
-            let mut fields = input.schema().fields.clone();
-            for field in schema.fields.iter().skip(columns) {
-                moves.push(Some(fields.len()));
-                fields.push(field.clone());
-            }
-            *schema = Arc::new(Schema { fields });
-            moves
-        }
+        Plan::ArrayJoin { .. } => prune_array_join(plan, needed),
     }
+}
+
+fn prune_project(plan: &mut Plan, needed: &[bool]) -> Moves {
+    let Plan::Project { input, expressions, schema } = plan else { return Vec::new() };
+    if !needed.contains(&true) {
+        // Only the number of rows matters, which the input has too.
+        let below = vec![false; input.schema().len()];
+        prune(input, &below);
+        plan.replace(|plan| match plan {
+            Plan::Project { input, .. } => *input,
+            other => other,
+        });
+        return vec![None; needed.len()];
+    }
+    let moves = keep(expressions, schema, needed);
+    let mut below = vec![false; input.schema().len()];
+    expressions.iter().for_each(|expression| need(expression, &mut below));
+    let input_moves = prune(input, &below);
+    expressions.iter_mut().for_each(|expression| renumber(expression, &input_moves));
+    moves
+}
+
+/// Prunes rows that several places of `input` read: they need what any of these places does.
+fn prune_common_subplan(number: usize, rows: &mut Plan, input: &mut Plan, needed: &[bool]) -> Moves {
+    let moves = prune(input, needed);
+    let mut read = vec![false; rows.schema().len()];
+    each_reading(input, number, &mut |reading| {
+        for column in &reading.columns {
+            read.get_mut(*column).into_iter().for_each(|is_read| *is_read = true);
+        }
+    });
+    let row_moves = prune(rows, &read);
+    let place = |column: usize| row_moves.get(column).copied().flatten().unwrap_or(column);
+    each_reading(input, number, &mut |reading| {
+        reading.columns.iter_mut().for_each(|column| *column = place(*column));
+    });
+    moves
+}
+
+fn prune_array_join(plan: &mut Plan, needed: &[bool]) -> Moves {
+    let Plan::ArrayJoin { input, arrays, schema, .. } = plan else { return Vec::new() };
+    let columns = input.schema().len();
+    let mut below: Vec<bool> = needed.iter().take(columns).copied().collect();
+    arrays.iter().for_each(|array| need(array, &mut below));
+    let mut moves = prune(input, &below);
+    arrays.iter_mut().for_each(|array| renumber(array, &moves));
+    let mut fields = input.schema().fields.clone();
+    for field in schema.fields.iter().skip(columns) {
+        moves.push(Some(fields.len()));
+        fields.push(field.clone());
+    }
+    *schema = Arc::new(Schema { fields });
+    moves
 }
 
 fn prune_scan(scan: &mut Scan, needed: &[bool]) -> Moves {

@@ -27,20 +27,9 @@ pub(super) fn add(plan: &mut Plan, condition: Expression, functions: &FunctionCo
 }
 
 /// Applies `conditions`, over the plan's columns, as far below as they can be.
-fn push(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionContext) -> Result<()> {
+fn push(plan: &mut Plan, conditions: Vec<Expression>, functions: &FunctionContext) -> Result<()> {
     if let Plan::Filter { .. } = plan {
-        let mut own = Vec::new();
-        plan.replace(|plan| match plan {
-            Plan::Filter { input, predicate } => {
-                conjuncts(predicate, &mut own);
-                *input
-            }
-            other => other,
-        });
-        own = factored(own, functions)?;
-        // The filter's own conditions first: they were tested before those above.
-        own.append(&mut conditions);
-        return push(plan, own, functions);
+        return push_with_filter(plan, conditions, functions);
     }
     let mut above = Vec::new();
     let mut below = Vec::new();
@@ -55,19 +44,7 @@ fn push(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionCo
             }
             push(input, below, functions)?;
         }
-        Plan::Aggregate(Aggregate { input, keys, with_totals, sets, .. }) => {
-            for condition in conditions {
-                let mut tests_keys =
-                    condition.is_deterministic() && !*with_totals && sets.is_none() && !keys.is_empty();
-                condition.visit_columns(&mut |position| tests_keys &= position < keys.len());
-                if tests_keys && can_substitute(&condition, keys) {
-                    below.push(condition.substitute(keys));
-                } else {
-                    above.push(condition);
-                }
-            }
-            push(input, below, functions)?;
-        }
+        Plan::Aggregate(aggregate) => above = push_into_aggregate(aggregate, conditions, functions)?,
         Plan::Sort { input, limit: None, .. } | Plan::Distinct { input } => {
             split_random(conditions, &mut below, &mut above);
             push(input, below, functions)?;
@@ -87,40 +64,9 @@ fn push(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionCo
             }
             push(input, below, functions)?;
         }
-        Plan::Window(Window { input, partition_by, .. }) => {
-            // What tests only the partition's keys leaves whole partitions out.
-            let is_key = |position: usize| {
-                partition_by
-                    .iter()
-                    .any(|key| matches!(key, Expression::Column { position: known, .. } if *known == position))
-            };
-            for condition in conditions {
-                let mut tests_keys = condition.is_deterministic();
-                condition.visit_columns(&mut |position| tests_keys &= is_key(position));
-                if tests_keys { below.push(condition) } else { above.push(condition) }
-            }
-            push(input, below, functions)?;
-        }
-        Plan::Join(join) => {
-            above = push_into_join(join, conditions, functions)?;
-        }
-        Plan::Scan(Scan { predicate, limit: None, hides_rows, .. }) => {
-            if *hides_rows {
-                let (harmless, others) = conditions.into_iter().partition(cannot_fail);
-                (conditions, above) = (harmless, others);
-            }
-            split_random(conditions, &mut below, &mut above);
-            let mut all = Vec::new();
-            if let Some(known) = predicate.take() {
-                conjuncts(known, &mut all);
-            }
-            for condition in below {
-                if !all.iter().any(|known| known.same(&condition)) {
-                    all.push(condition);
-                }
-            }
-            *predicate = all_of(all, functions)?;
-        }
+        Plan::Window(window) => above = push_into_window(window, conditions, functions)?,
+        Plan::Join(join) => above = push_into_join(join, conditions, functions)?,
+        Plan::Scan(scan) if scan.limit.is_none() => above = push_into_scan(scan, conditions, functions)?,
         _ => {
             above = conditions;
             plan.try_for_each_input(|input| push(input, Vec::new(), functions))?;
@@ -130,6 +76,87 @@ fn push(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionCo
         plan.replace(|plan| Plan::Filter { input: Box::new(plan), predicate });
     }
     Ok(())
+}
+
+/// Applies a filter's conditions and others above it as far below the filter as they can be; the filter itself goes.
+fn push_with_filter(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionContext) -> Result<()> {
+    let mut own = Vec::new();
+    plan.replace(|plan| match plan {
+        Plan::Filter { input, predicate } => {
+            conjuncts(predicate, &mut own);
+            *input
+        }
+        other => other,
+    });
+    own = factored(own, functions)?;
+    // The filter's own conditions first: they were tested before those above.
+    own.append(&mut conditions);
+    push(plan, own, functions)
+}
+
+/// Puts the conditions that test only keys below an aggregation. Gives the others.
+fn push_into_aggregate(
+    aggregate: &mut Aggregate,
+    conditions: Vec<Expression>,
+    functions: &FunctionContext,
+) -> Result<Vec<Expression>> {
+    let Aggregate { input, keys, with_totals, sets, .. } = aggregate;
+    let (mut above, mut below) = (Vec::new(), Vec::new());
+    for condition in conditions {
+        let mut tests_keys = condition.is_deterministic() && !*with_totals && sets.is_none() && !keys.is_empty();
+        condition.visit_columns(&mut |position| tests_keys &= position < keys.len());
+        if tests_keys && can_substitute(&condition, keys) {
+            below.push(condition.substitute(keys));
+        } else {
+            above.push(condition);
+        }
+    }
+    push(input, below, functions)?;
+    Ok(above)
+}
+
+/// Puts the conditions that test only a window's partitions below it: whole partitions are left out. Gives the others.
+fn push_into_window(
+    window: &mut Window,
+    conditions: Vec<Expression>,
+    functions: &FunctionContext,
+) -> Result<Vec<Expression>> {
+    let Window { input, partition_by, .. } = window;
+    let is_key = |position: usize| {
+        partition_by.iter().any(|key| matches!(key, Expression::Column { position: known, .. } if *known == position))
+    };
+    let (mut above, mut below) = (Vec::new(), Vec::new());
+    for condition in conditions {
+        let mut tests_keys = condition.is_deterministic();
+        condition.visit_columns(&mut |position| tests_keys &= is_key(position));
+        if tests_keys { below.push(condition) } else { above.push(condition) }
+    }
+    push(input, below, functions)?;
+    Ok(above)
+}
+
+/// Adds the conditions that a scan can test to its own. Gives the others.
+fn push_into_scan(
+    scan: &mut Scan,
+    mut conditions: Vec<Expression>,
+    functions: &FunctionContext,
+) -> Result<Vec<Expression>> {
+    let (mut above, mut below) = (Vec::new(), Vec::new());
+    if scan.hides_rows {
+        (conditions, above) = conditions.into_iter().partition(cannot_fail);
+    }
+    split_random(conditions, &mut below, &mut above);
+    let mut all = Vec::new();
+    if let Some(known) = scan.predicate.take() {
+        conjuncts(known, &mut all);
+    }
+    for condition in below {
+        if !all.iter().any(|known| known.same(&condition)) {
+            all.push(condition);
+        }
+    }
+    scan.predicate = all_of(all, functions)?;
+    Ok(above)
 }
 
 /// Puts the conditions that test one side of a join below it, where the rows that the other side gets stay the same, and makes

@@ -1,6 +1,7 @@
 //! The server's configuration: config.xml with what is merged into it and what the command line overrides, as typed values. The users
 //! and profiles stay an element tree here; `users` reads them.
 
+mod cluster;
 pub mod element;
 mod elements;
 mod findings;
@@ -23,6 +24,7 @@ use crate::http::{OptionsResponse, PrometheusConfig, Rules, SharedRules};
 use crate::logger::LoggerConfig;
 use crate::masking::MaskingRules;
 use crate::network::TlsConfig;
+pub use cluster::{Cluster, Replica};
 pub use element::Element;
 use element::Origin;
 pub use findings::{Findings, Verdict};
@@ -120,30 +122,6 @@ pub struct Config {
     pub findings: Findings,
 }
 
-/// One cluster of `remote_servers`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cluster {
-    /// The element's name.
-    pub name: String,
-    /// The replicas of each shard, in order.
-    pub shards: Vec<Vec<Replica>>,
-}
-
-/// A server of a cluster, and as whom it is asked.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Replica {
-    /// Its host.
-    pub host: String,
-    /// The port of the native protocol there.
-    pub port: u16,
-    /// The user there.
-    pub user: String,
-    /// The user's password.
-    pub password: String,
-    /// Whether to speak under TLS.
-    pub is_secure: bool,
-}
-
 impl Config {
     /// The files whose changes matter: those that were read, and those that they name.
     pub fn watched_files(&self) -> Vec<PathBuf> {
@@ -205,96 +183,128 @@ impl Config {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn of_tree(
-        mut root: Element,
-        mut files: Vec<PathBuf>,
-        mut findings: Findings,
-        source: &ConfigSource,
-    ) -> Result<Self> {
+    pub fn of_tree(mut root: Element, files: Vec<PathBuf>, findings: Findings, source: &ConfigSource) -> Result<Self> {
         for (path, value) in &source.overrides {
             set_override(&mut root, path, value, &Origin { file: "command line".into(), line: 0 })?;
         }
-
-        let config_folder = source.config_file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-        let mut server = ServerSettings::default();
-        let mut logger = LoggerConfig::default();
-        let mut system_logs = match source.config_file.is_some() || source.local.is_some() {
-            true => SystemLogsConfig::none(),
-            false => SystemLogsConfig::all(),
-        };
-        let mut prometheus = PrometheusConfig::default();
-        let mut options_response = OptionsResponse::default();
-        let mut http_handlers = None;
-        let mut tls = TlsConfig::default();
-        let mut macros = BTreeMap::new();
-        let mut backups = BackupsConfig::default();
-        let mut clusters = Vec::new();
-        let mut remote_hosts = RemoteHosts::default();
-        let mut s3 = S3Endpoints::default();
-        let mut listen_hosts = Vec::new();
-        let mut dictionaries_config = Vec::new();
-        let mut masking_rules = MaskingRules::default();
+        let mut config = Self::without_elements(files, findings, source);
         for element in &root.children {
-            let warnings = &mut findings.warnings;
-            match element.name.as_str() {
-                "listen_host" => listen_hosts.push(element.trimmed().to_owned()),
-                "logger" => logger.read(element, &mut findings)?,
-                "backups" => backups.read(element)?,
-                "openSSL" => tls.read(element, config_folder, &mut findings)?,
-                "macros" => {
-                    macros.extend(element.children.iter().map(|child| (child.name.clone(), child.text.clone())))
-                }
-                "remote_servers" => {
-                    for cluster in &element.children {
-                        clusters.push(read_cluster(cluster, &mut findings)?);
-                    }
-                }
-                "dictionaries_config" => dictionaries_config.push(element.trimmed().to_owned()),
-                "prometheus" => read_prometheus(element, &mut prometheus, &mut findings)?,
-                "http_handlers" => http_handlers = Some(Rules::read(element, &root, warnings)?.into()),
-                "http_options_response" => options_response.read(element, warnings)?,
-                "access_control_improvements" => {
-                    for child in &element.children {
-                        if matches!(
-                            child.name.as_str(),
-                            "users_without_row_policies_can_read_rows" | "allow_impersonate_user"
-                        ) {
-                            server.read(child)?;
-                        } else {
-                            let name = format!("access_control_improvements/{}", child.name);
-                            findings.note(child, &name, Verdict::Missing("is not enforced"));
-                        }
-                    }
-                }
-                "remote_url_allow_hosts" => remote_hosts.read(element, warnings)?,
-                "s3" => s3.read(element, warnings)?,
-                "query_masking_rules" => masking_rules = MaskingRules::read(element)?,
-                // Read by `merge`, and below: the tree of users is this one or another file's.
-                "include_from" | "users_config" | "user_directories" | "users" | "profiles" | "quotas" => {}
-                // Read below, once it is known where data are.
-                name if FunctionFiles::reads(name) => {}
-                _ if system_logs.read(element, warnings)? => {}
-                _ if server.read(element)? => check(element, &server)?,
-                name => {
-                    if name == "storage_configuration" {
-                        backups.read_disks(element);
-                    }
-                    match elements::verdict(element) {
-                        Some(verdict) => findings.note(element, name, verdict),
-                        None => findings.unknown(element, name),
-                    }
-                    continue;
+            if config.read_element(element, &root)? {
+                config.findings.in_force(element);
+            }
+        }
+        config.listen_hosts_are_default = config.listen_hosts.is_empty();
+        if config.listen_hosts_are_default {
+            config.listen_hosts = vec!["127.0.0.1".to_owned(), "::1".to_owned()];
+        }
+        config.place_folders()?;
+        config.is_certificate_generated = source.generate_certificate && config.tls.certificate_file.is_none();
+        if config.is_certificate_generated {
+            config.place_certificate();
+        }
+        config.tmp_path = absolute(Path::new(&config.server.tmp_path))?;
+        config.note_user_directories(&root);
+        config.function_files = FunctionFiles::read(&root, &config.path)?;
+        config.users = config.take_users(root, source)?;
+        config.folder = absolute(if config.folder.as_os_str().is_empty() { Path::new(".") } else { &config.folder })?;
+        Ok(config)
+    }
+
+    /// The configuration before any element is read: the defaults, and paths as they are written.
+    fn without_elements(files: Vec<PathBuf>, findings: Findings, source: &ConfigSource) -> Self {
+        Self {
+            server: ServerSettings::default(),
+            listen_hosts: Vec::new(),
+            listen_hosts_are_default: false,
+            logger: LoggerConfig::default(),
+            tls: TlsConfig::default(),
+            is_certificate_generated: false,
+            macros: BTreeMap::new(),
+            function_files: FunctionFiles::default(),
+            backups: BackupsConfig::default(),
+            clusters: Vec::new(),
+            system_logs: match source.config_file.is_some() || source.local.is_some() {
+                true => SystemLogsConfig::none(),
+                false => SystemLogsConfig::all(),
+            },
+            dictionaries_config: Vec::new(),
+            folder: source.config_file.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned(),
+            prometheus: PrometheusConfig::default(),
+            options_response: OptionsResponse::default(),
+            remote_hosts: RemoteHosts::default(),
+            s3: S3Endpoints::default(),
+            http_handlers: None,
+            path: PathBuf::new(),
+            tmp_path: PathBuf::new(),
+            users: Element::new("clickhouse", Origin { file: "defaults".into(), line: 0 }),
+            files,
+            masking_rules: MaskingRules::default(),
+            findings,
+        }
+    }
+
+    /// Reads one element below the root; gives whether it has an effect.
+    fn read_element(&mut self, element: &Element, root: &Element) -> Result<bool> {
+        let warnings = &mut self.findings.warnings;
+        match element.name.as_str() {
+            "listen_host" => self.listen_hosts.push(element.trimmed().to_owned()),
+            "logger" => self.logger.read(element, &mut self.findings)?,
+            "backups" => self.backups.read(element)?,
+            "openSSL" => self.tls.read(element, &self.folder, &mut self.findings)?,
+            "macros" => {
+                self.macros.extend(element.children.iter().map(|child| (child.name.clone(), child.text.clone())));
+            }
+            "remote_servers" => {
+                for cluster in &element.children {
+                    self.clusters.push(Cluster::read(cluster, &mut self.findings)?);
                 }
             }
-            findings.in_force(element);
+            "dictionaries_config" => self.dictionaries_config.push(element.trimmed().to_owned()),
+            "prometheus" => read_prometheus(element, &mut self.prometheus, &mut self.findings)?,
+            "http_handlers" => self.http_handlers = Some(Rules::read(element, root, warnings)?.into()),
+            "http_options_response" => self.options_response.read(element, warnings)?,
+            "access_control_improvements" => self.read_access_control_improvements(element)?,
+            "remote_url_allow_hosts" => self.remote_hosts.read(element, warnings)?,
+            "s3" => self.s3.read(element, warnings)?,
+            "query_masking_rules" => self.masking_rules = MaskingRules::read(element)?,
+            // Read by `merge` and `take_users`: the tree of users is this one or another file's.
+            "include_from" | "users_config" | "user_directories" | "users" | "profiles" | "quotas" => {}
+            // Read once it is known where data are.
+            name if FunctionFiles::reads(name) => {}
+            _ if self.system_logs.read(element, warnings)? => {}
+            _ if self.server.read(element)? => check(element, &self.server)?,
+            name => {
+                if name == "storage_configuration" {
+                    self.backups.read_disks(element);
+                }
+                match elements::verdict(element) {
+                    Some(verdict) => self.findings.note(element, name, verdict),
+                    None => self.findings.unknown(element, name),
+                }
+                return Ok(false);
+            }
         }
+        Ok(true)
+    }
 
-        let listen_hosts_are_default = listen_hosts.is_empty();
-        if listen_hosts_are_default {
-            listen_hosts = vec!["127.0.0.1".to_owned(), "::1".to_owned()];
+    /// Reads `access_control_improvements`, of which few are enforced.
+    fn read_access_control_improvements(&mut self, element: &Element) -> Result<()> {
+        for child in &element.children {
+            if matches!(child.name.as_str(), "users_without_row_policies_can_read_rows" | "allow_impersonate_user") {
+                self.server.read(child)?;
+            } else {
+                let name = format!("access_control_improvements/{}", child.name);
+                self.findings.note(child, &name, Verdict::Missing("is not enforced"));
+            }
         }
-        let path = absolute(Path::new(&server.path))?;
-        server.path = format!("{}/", path.display());
+        Ok(())
+    }
+
+    /// Makes `path` absolute, and gives the folders that are not named their places in it.
+    fn place_folders(&mut self) -> Result<()> {
+        let server = &mut self.server;
+        self.path = absolute(Path::new(&server.path))?;
+        server.path = format!("{}/", self.path.display());
         for (setting, folder) in [
             (&mut server.tmp_path, "tmp"),
             (&mut server.user_files_path, "user_files"),
@@ -302,64 +312,43 @@ impl Config {
             (&mut server.format_schema_path, "format_schemas"),
         ] {
             if setting.trim().is_empty() {
-                *setting = format!("{}/", path.join(folder).display());
+                *setting = format!("{}/", self.path.join(folder).display());
             }
         }
-        let is_certificate_generated = source.generate_certificate && tls.certificate_file.is_none();
-        if is_certificate_generated {
-            tls.certificate_file = Some(path.join(GENERATED_CERTIFICATE));
-            tls.private_key_file = Some(path.join(GENERATED_KEY));
-            for (port, default) in
-                [(&mut server.https_port, HTTPS_PORT_DEFAULT), (&mut server.tcp_port_secure, TCP_PORT_SECURE_DEFAULT)]
-            {
-                if *port == 0 {
-                    *port = default;
-                }
+        Ok(())
+    }
+
+    /// Gives the certificate that the server is to make its place, and opens the ports for TLS.
+    fn place_certificate(&mut self) {
+        self.tls.certificate_file = Some(self.path.join(GENERATED_CERTIFICATE));
+        self.tls.private_key_file = Some(self.path.join(GENERATED_KEY));
+        let server = &mut self.server;
+        for (port, default) in
+            [(&mut server.https_port, HTTPS_PORT_DEFAULT), (&mut server.tcp_port_secure, TCP_PORT_SECURE_DEFAULT)]
+        {
+            if *port == 0 {
+                *port = default;
             }
         }
-        let tmp_path = absolute(Path::new(&server.tmp_path))?;
+    }
+
+    /// Notes the directories in which users are not looked for.
+    fn note_user_directories(&mut self, root: &Element) {
         for directory in root.child("user_directories").into_iter().flat_map(|directories| &directories.children) {
             if directory.name != "users_xml" {
                 let path = format!("user_directories/{}", directory.name);
-                findings.note(directory, &path, Verdict::Missing("users are not looked for there"));
+                self.findings.note(directory, &path, Verdict::Missing("users are not looked for there"));
             }
         }
-        let function_files = FunctionFiles::read(&root, &path)?;
-        let users = match users_file(&root, source.config_file.as_deref())? {
-            Some(file) => {
-                let merged = merge::load(&file)?;
-                files.extend(merged.files);
-                findings.warnings.extend(merged.warnings);
-                merged.root
-            }
-            None => root,
-        };
-        Ok(Self {
-            server,
-            listen_hosts,
-            listen_hosts_are_default,
-            logger,
-            tls,
-            is_certificate_generated,
-            macros,
-            function_files,
-            backups,
-            clusters,
-            system_logs,
-            dictionaries_config,
-            folder: absolute(if config_folder.as_os_str().is_empty() { Path::new(".") } else { config_folder })?,
-            prometheus,
-            options_response,
-            remote_hosts,
-            s3,
-            http_handlers,
-            path,
-            tmp_path,
-            users,
-            files,
-            masking_rules,
-            findings,
-        })
+    }
+
+    /// The element with the users: of the file that the configuration names for them, or its own root.
+    fn take_users(&mut self, root: Element, source: &ConfigSource) -> Result<Element> {
+        let Some(file) = users_file(&root, source.config_file.as_deref())? else { return Ok(root) };
+        let merged = merge::load(&file)?;
+        self.files.extend(merged.files);
+        self.findings.warnings.extend(merged.warnings);
+        Ok(merged.root)
     }
 }
 
@@ -445,63 +434,6 @@ fn read_prometheus(element: &Element, prometheus: &mut PrometheusConfig, finding
         }
     }
     Ok(())
-}
-
-fn read_cluster(element: &Element, findings: &mut Findings) -> Result<Cluster> {
-    let mut shards = Vec::new();
-    for child in &element.children {
-        match child.name.as_str() {
-            "shard" => {
-                let mut replicas = Vec::new();
-                for child in &child.children {
-                    match child.name.as_str() {
-                        "replica" => replicas.push(read_replica(child, findings)?),
-                        name @ ("weight" | "internal_replication") => {
-                            let name = format!("remote_servers/shard/{name}");
-                            findings.note(child, &name, Verdict::Harmless("no INSERT is spread over shards"));
-                        }
-                        "name" => {
-                            let verdict = Verdict::Missing("system.clusters does not show it");
-                            findings.note(child, "remote_servers/shard/name", verdict);
-                        }
-                        name => findings.unknown(child, &format!("remote_servers/shard/{name}")),
-                    }
-                }
-                shards.push(replicas);
-            }
-            "secret" => {
-                let verdict = Verdict::Missing("servers are asked as the user of their replica element");
-                findings.note(child, "remote_servers/secret", verdict);
-            }
-            name => findings.unknown(child, &format!("remote_servers/{name}")),
-        }
-    }
-    Ok(Cluster { name: element.name.clone(), shards })
-}
-
-fn read_replica(element: &Element, findings: &mut Findings) -> Result<Replica> {
-    let (mut host, mut port) = ("localhost".to_owned(), None);
-    let (mut user, mut password, mut is_secure) = ("default".to_owned(), String::new(), false);
-    for child in &element.children {
-        match child.name.as_str() {
-            "host" => host = child.trimmed().to_owned(),
-            "port" => port = Some(child.value("a port number")?),
-            "user" => user = child.trimmed().to_owned(),
-            "password" => password = child.text.clone(),
-            "secure" => is_secure = child.boolean()?,
-            "priority" => {
-                let verdict = Verdict::Missing("replicas are tried in their order");
-                findings.note(child, "remote_servers/shard/replica/priority", verdict);
-            }
-            "compression" => {
-                let verdict = Verdict::Harmless("it changes no answer");
-                findings.note(child, "remote_servers/shard/replica/compression", verdict);
-            }
-            name => findings.unknown(child, &format!("remote_servers/shard/replica/{name}")),
-        }
-    }
-    let port_default = if is_secure { TCP_PORT_SECURE_DEFAULT as u16 } else { TCP_PORT_DEFAULT as u16 };
-    Ok(Replica { host, port: port.unwrap_or(port_default), user, password, is_secure })
 }
 
 /// Sets the element at a path with dots, creating what is missing. All elements of a name that repeats give way to one.

@@ -149,21 +149,33 @@ impl Connection {
             Some(_) => self.insert(&mut query, &writer, packet.is_compressed, &settings, &mut sidelines).await,
             None => self.select(&mut query, &writer, stage, &mut sidelines).await,
         };
+        self.end(query, run, &writer, has_sent_data, &mut sidelines)
+    }
+
+    /// Ends a query that has run, and writes what its client expects behind its data.
+    fn end(
+        &mut self,
+        mut query: Box<Query>,
+        run: Result<Outcome, Failure>,
+        writer: &BlockWriter,
+        has_sent_data: bool,
+        sidelines: &mut Sidelines,
+    ) -> Result<(), Failure> {
         match run {
             Ok(Outcome::Finished) => {
                 let is_insert = query.insert_format().is_some();
                 // Behind the data that it has sent, a client expects nothing but the end; an old one behind any INSERT.
                 if !is_insert || (!has_sent_data && self.revision >= revision::CLIENT_WRITE_INFO) {
-                    self.write_sidelines(&query, &mut sidelines)?;
+                    self.write_sidelines(&query, sidelines)?;
                 }
                 if !is_insert {
-                    self.write_profile_events(&query, &mut sidelines)?;
+                    self.write_profile_events(&query, sidelines)?;
                 }
                 if query.schema().is_some() {
-                    write_end_of_data(&writer, &mut self.out)?;
+                    write_end_of_data(writer, &mut self.out)?;
                 }
                 query.finish();
-                self.write_log(&mut sidelines, None)?;
+                self.write_log(sidelines, None)?;
                 Ok(())
             }
             Ok(Outcome::Cancelled) => {
@@ -173,7 +185,7 @@ impl Connection {
             }
             Err(Failure::Query(error)) => {
                 query.fail(&error);
-                self.write_log(&mut sidelines, None)?;
+                self.write_log(sidelines, None)?;
                 Err(Failure::Query(error))
             }
             Err(failure) => Err(failure),

@@ -10,6 +10,7 @@ mod insertion;
 mod plan;
 mod result_pieces;
 mod source;
+mod start;
 mod statement;
 
 use std::collections::VecDeque;
@@ -18,7 +19,6 @@ use std::time::{Duration, SystemTime};
 
 use squall_engine::{Helpers, OutsideLimit, QueryContext, QueryStream};
 use squall_runtime::memory::attach;
-use squall_runtime::profile_events;
 use squall_sql::ast::Statement;
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 
@@ -35,15 +35,14 @@ pub use insertion::data_reader::DataReader;
 pub use insertion::input::InputPlace;
 pub use insertion::insert_sink::InsertSink;
 pub use plan::cache::{Parsed, StatementCache};
-use plan::parsing::{parse, plain_kind, shown_text};
 pub use plan::plan_template::PlanTemplates;
 pub use result_pieces::ResultPieces;
 
-use crate::access::{QuotaWatch, Resource, masked, masked_message, now_seconds};
+use crate::access::{QuotaWatch, masked, masked_message};
 use crate::logger::{OneLine, ReadableSize};
 use crate::process::{ProcessHandle, ProcessInfo, QueryKind};
 use crate::server::Server;
-use crate::session::{HttpMethod, Interface, Session};
+use crate::session::{Interface, Session};
 use crate::system_log::{LoggedEvents, QueryLogEntry};
 
 /// Values as text may be so many times longer than ClickHouse's count of their bytes: digits and commas.
@@ -51,9 +50,6 @@ const TEXT_OF_VALUES: usize = 2;
 
 /// Less text is not asked about.
 const ROOM_BYTES: usize = 4 << 20;
-
-/// Longer statements are parsed where they hold up no connection.
-const PARSED_HERE_BYTES: usize = 16 << 10;
 
 /// What a client wants run.
 pub struct QueryRequest<'a> {
@@ -108,154 +104,6 @@ enum Answer {
 }
 
 impl Query {
-    /// Starts a query of a session. `SET` and `USE` change the session.
-    ///
-    /// # Errors
-    /// Everything that can go wrong before the first row; it is in the query log already.
-    pub async fn start(session: &mut Session, request: QueryRequest<'_>) -> Result<Box<Self>> {
-        let server = session.server.clone();
-        let started_at = SystemTime::now();
-        session.refresh_access()?;
-        let mut parsed = None;
-        let mut logged_settings = session.settings.clone();
-        let result = Self::try_start(session, &request, started_at, &mut parsed, &mut logged_settings).await;
-        match result {
-            Ok(query) => Ok(query),
-            Err(Failure::BeforeStart(error)) => {
-                let error = without_secrets(error);
-                let kind = match &parsed {
-                    Some(parsed) => parsed.kind,
-                    // Refused before it was parsed.
-                    None if error.code == ErrorCode::TOO_MANY_SIMULTANEOUS_QUERIES => plain_kind(request.text),
-                    None => QueryKind::None,
-                };
-                count_failure(&profile_events::GLOBAL, kind, &error);
-                server.errors.add(&error, &request.query_id);
-                tracing::error!(target: "executeQuery", query_id = &*request.query_id, "{error} (from {}) (in query: {})",
-                    session.client.address, shown_text(request.text));
-                if LoggedEvents::wants_failure(&logged_settings) && is_picked(&logged_settings) {
-                    let query = shown_text(request.text);
-                    let info = ProcessInfo {
-                        normalized_query_hash: match &parsed {
-                            Some(parsed) => parsed.normalized_query_hash,
-                            None => squall_sql::normalize(&*query).hash,
-                        },
-                        query,
-                        kind,
-                        user: session.access.name.clone(),
-                        authenticated_user: session.authenticated_user.clone(),
-                        client: session.client.clone(),
-                        database: session.database.clone(),
-                        started_at,
-                        is_internal: false,
-                    };
-                    let query_id = request.query_id.clone();
-                    server.system_logs.add_query(QueryLogEntry::before_start(
-                        Arc::new(info),
-                        query_id,
-                        logged_settings,
-                        &error,
-                    ));
-                }
-                Err(error)
-            }
-            Err(Failure::Logged(error)) => Err(error),
-        }
-    }
-
-    async fn try_start(
-        session: &mut Session,
-        request: &QueryRequest<'_>,
-        started_at: SystemTime,
-        parsed_out: &mut Option<Arc<Parsed>>,
-        logged_settings: &mut Arc<Settings>,
-    ) -> Result<Box<Self>, Failure> {
-        // Settings of this query alone live in a copy of the session; only SET and USE reach the session itself.
-        let mut scope = None;
-        if !request.settings.is_empty() {
-            let scope = scope.insert(session.clone());
-            for (name, value) in request.settings {
-                scope.set(name, value)?;
-            }
-            *logged_settings = scope.settings.clone();
-        }
-        let parse = || parse(scope.as_ref().unwrap_or(session), request.text);
-        let is_long = request.text.len() > PARSED_HERE_BYTES && plain_kind(request.text) != QueryKind::Insert;
-        let mut parsed = if is_long { plan::planning::in_place(parse)? } else { parse()? };
-        *parsed_out = Some(parsed.clone());
-        let mut is_acting = false;
-        while let Some((acting, within)) =
-            control::execute_as::statement_within(scope.as_ref().unwrap_or(session), &parsed)?
-        {
-            (scope, parsed, is_acting) = (Some(acting), within, true);
-        }
-        let mut of_statement = parsed.statement.own_settings();
-        if let Statement::CreateTable(create) = &*parsed.statement {
-            of_statement.extend(definition::create::settings_of_query(create, scope.as_ref().unwrap_or(session)));
-        }
-        if !of_statement.is_empty() {
-            let scope = scope.get_or_insert_with(|| session.clone());
-            for setting in of_statement {
-                statement::apply_setting(scope, setting)?;
-            }
-            *logged_settings = scope.settings.clone();
-        }
-        let running = scope.as_ref().unwrap_or(session);
-        check_readonly(running, parsed.kind)?;
-        check_ddl(running, parsed.kind)?;
-        let server = running.server.clone();
-        let quota = use_quota(running, &parsed)?;
-        let context =
-            Self::context_of(running, &request.query_id, quota.as_ref().filter(|_| takes_of_quota(parsed.kind)));
-        let info = Self::info_of(running, &parsed, started_at);
-        if server.is_shutting_down() {
-            return Err(Error::new(ErrorCode::ABORTED, "Server is shutting down").into());
-        }
-        let always =
-            matches!(parsed.kind, QueryKind::KillQuery | QueryKind::Set | QueryKind::Use) || parsed.looks_at_processes;
-        // Only the user's own profile makes an operator: a session could set the setting itself.
-        let is_operator = running.access.settings.use_operator_reserve;
-        if !always && !is_operator {
-            server
-                .processes
-                .overload
-                .check(&running.settings, server.config.load().server.os_cpu_busy_time_threshold)?;
-        }
-        let handle = server.processes.admit(info, context.clone(), is_operator, always).await?;
-        let mut query = Self::begun(running, &parsed, handle, quota);
-        let answer = match scope {
-            Some(mut scope) => {
-                let answer = statement::run(&mut scope, &parsed, &context).await;
-                // What a USE or SET did to the copy is meant for the session.
-                match &*parsed.statement {
-                    // What it did in another's name is over.
-                    _ if is_acting => {}
-                    Statement::Use(_) if answer.is_ok() => session.database = scope.database,
-                    Statement::Set(set) if answer.is_ok() => statement::set(session, set)?,
-                    Statement::SetRole(_) if answer.is_ok() => session.keep_roles_of(&scope),
-                    Statement::ExecuteAs(execute) if answer.is_ok() => *session = session.acting_as(&execute.user)?,
-                    _ => {}
-                }
-                answer
-            }
-            None => statement::run(session, &parsed, &context).await,
-        };
-        match answer {
-            Ok(Answer::Stream(stream)) => query.body = Body::Stream(stream),
-            Ok(Answer::Blocks(blocks, schema)) => query.body = Body::Blocks { schema, blocks: blocks.into() },
-            Ok(Answer::Insert { sink, format, inline_data }) => {
-                query.body = Body::Insert { sink: Some(sink), format, inline_data };
-            }
-            Ok(Answer::Done) => {}
-            Err(error) => {
-                let error = without_secrets(error);
-                query.fail(&error);
-                return Err(Failure::Logged(error));
-            }
-        }
-        Ok(query)
-    }
-
     /// What a query of a session runs in.
     fn context_of(session: &Session, query_id: &Arc<str>, limit: Option<&Arc<QuotaWatch>>) -> Arc<QueryContext> {
         let processes = &session.server.processes;
@@ -627,39 +475,6 @@ fn without_secrets(mut error: Error) -> Error {
     error
 }
 
-/// Where a failed start stands in the log.
-enum Failure {
-    BeforeStart(Error),
-    Logged(Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::BeforeStart(error)
-    }
-}
-
-/// Counts a query of its user's quota.
-///
-/// # Errors
-/// `QUOTA_EXCEEDED`, `QUOTA_REQUIRES_CLIENT_KEY`.
-fn use_quota(session: &Session, parsed: &Parsed) -> Result<Option<Arc<QuotaWatch>>> {
-    let Some(quota) = session.quota(parsed.normalized_query_hash)? else { return Ok(None) };
-    if !takes_of_quota(parsed.kind) {
-        return Ok(Some(Arc::new(QuotaWatch::new(quota))));
-    }
-    let now = now_seconds();
-    quota.check_all(now)?;
-    quota.add(Resource::Queries, 1, now)?;
-    quota.add_form(parsed.normalized_query_hash, now)?;
-    match parsed.kind {
-        QueryKind::Select => quota.add(Resource::QuerySelects, 1, now)?,
-        QueryKind::Insert => quota.add(Resource::QueryInserts, 1, now)?,
-        _ => {}
-    }
-    Ok(Some(Arc::new(QuotaWatch::new(quota))))
-}
-
 /// Whether a query is one that a quota may refuse: what changes nothing but the session costs nothing.
 fn takes_of_quota(kind: QueryKind) -> bool {
     !matches!(kind, QueryKind::Set | QueryKind::Use | QueryKind::KillQuery)
@@ -671,33 +486,10 @@ fn is_picked(settings: &Settings) -> bool {
         && (settings.log_queries_probability >= 1.0 || rand::random::<f64>() < settings.log_queries_probability)
 }
 
-fn check_readonly(session: &Session, kind: QueryKind) -> Result<()> {
-    let reads = kind.only_reads() || matches!(kind, QueryKind::Set | QueryKind::Use);
-    if session.settings.readonly == 0 || reads {
-        return Ok(());
-    }
-    let why = if session.client.http_method == HttpMethod::Get {
-        " For queries over HTTP, method GET implies readonly. You should use method POST for modifying queries."
-    } else {
-        ""
-    };
-    let message = format!("{}: Cannot execute query in readonly mode.{why}", session.access.name);
-    Err(Error::new(ErrorCode::READONLY, message))
-}
-
-/// Whether a statement that defines something is allowed (`allow_ddl`).
-fn check_ddl(session: &Session, kind: QueryKind) -> Result<()> {
-    let defines = matches!(kind, QueryKind::Create | QueryKind::Drop | QueryKind::Rename | QueryKind::Alter);
-    if session.settings.allow_ddl || !defines {
-        return Ok(());
-    }
-    let message = format!("Cannot execute query. DDL queries are prohibited for the user {}", session.access.name);
-    Err(Error::new(ErrorCode::QUERY_IS_PROHIBITED, message))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::plan::parsing::plain_kind;
 
     #[test]
     fn plain_statements_are_known_unparsed() {

@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 use squall_storage::{PartColumn, PartInfo, Table, TableDescription};
 use squall_types::Value;
 
-use super::catalog_tables::{all_tables, default_kind};
+use super::catalog_tables::all_tables;
+use super::create_statement::default_kind;
 use super::parts::{modified, number_in_name};
 use super::table::SystemTable;
 use super::value::{flag, no_items, number, text, texts};

@@ -118,112 +118,125 @@ impl Parser<'_> {
                 self.need_keyword(K::PARTS)?;
                 Ok(AlterCommand::RewriteParts { partition: self.in_partition()? })
             }
-            K::DETACH => {
-                self.advance();
-                Ok(AlterCommand::DropPartition { detach: true, partition: self.partition_selector()? })
-            }
-            K::FORGET => {
-                self.advance();
-                Ok(AlterCommand::ForgetPartition(self.partition_selector()?))
-            }
-            K::ATTACH => {
-                self.advance();
-                let partition = self.partition_selector()?;
-                let from = if self.keyword(K::FROM) { Some(self.table_name()?) } else { None };
-                Ok(AlterCommand::AttachPartition { partition, from })
-            }
-            K::REPLACE => {
-                self.advance();
-                let partition = self.partition_selector()?;
-                self.need_keyword(K::FROM)?;
-                Ok(AlterCommand::ReplacePartition { partition, from: self.table_name()? })
-            }
-            K::MOVE => {
-                self.advance();
-                let partition = self.partition_selector()?;
-                self.need_keyword(K::TO)?;
-                let to = if self.keyword(K::DISK) {
-                    MoveDestination::Disk(self.string_text()?)
-                } else if self.keyword(K::VOLUME) {
-                    MoveDestination::Volume(self.string_text()?)
-                } else if self.keyword(K::SHARD) {
-                    MoveDestination::Shard(self.string_text()?)
-                } else {
-                    self.need_keyword(K::TABLE)?;
-                    MoveDestination::Table(self.table_name()?)
-                };
-                Ok(AlterCommand::MovePartition { partition, to })
-            }
-            K::EXPORT => {
-                self.advance();
-                let partition = self.partition_selector()?;
-                self.need_keyword(K::TO)?;
-                self.need_keyword(K::TABLE)?;
-                Ok(AlterCommand::ExportPartition { partition, to: self.table_name()? })
-            }
-            K::FETCH => {
-                self.advance();
-                let partition = self.partition_selector()?;
-                self.need_keyword(K::FROM)?;
-                Ok(AlterCommand::FetchPartition { partition, from: self.string_text()? })
-            }
             K::FREEZE | K::UNFREEZE => {
                 self.advance();
-                let partition = if self.at_keyword(K::PARTITION) { Some(self.partition_selector()?) } else { None };
-                let name =
-                    if self.keywords(&[K::WITH, K::NAME], "WITH NAME") { Some(self.string_text()?) } else { None };
-                Ok(match verb {
-                    K::FREEZE => AlterCommand::Freeze { partition, name },
-                    _ => AlterCommand::Unfreeze { partition, name },
-                })
+                self.alter_freeze(verb == K::FREEZE)
             }
-            K::DELETE => {
+            K::DETACH | K::FORGET | K::ATTACH | K::REPLACE | K::MOVE | K::EXPORT | K::FETCH => {
                 self.advance();
+                self.alter_partition(verb)
+            }
+            K::DELETE | K::UPDATE | K::APPLY => {
+                self.advance();
+                self.alter_rows(verb)
+            }
+            _ => self.no_alter_command(),
+        }
+    }
+
+    /// What follows FREEZE and UNFREEZE.
+    fn alter_freeze(&mut self, freezes: bool) -> Parsed<AlterCommand> {
+        let partition = if self.at_keyword(K::PARTITION) { Some(self.partition_selector()?) } else { None };
+        let name = if self.keywords(&[K::WITH, K::NAME], "WITH NAME") { Some(self.string_text()?) } else { None };
+        Ok(match freezes {
+            true => AlterCommand::Freeze { partition, name },
+            false => AlterCommand::Unfreeze { partition, name },
+        })
+    }
+
+    /// What follows the verbs that are of one partition or part.
+    fn alter_partition(&mut self, verb: K) -> Parsed<AlterCommand> {
+        let partition = self.partition_selector()?;
+        Ok(match verb {
+            K::DETACH => AlterCommand::DropPartition { detach: true, partition },
+            K::FORGET => AlterCommand::ForgetPartition(partition),
+            K::ATTACH => {
+                let from = if self.keyword(K::FROM) { Some(self.table_name()?) } else { None };
+                AlterCommand::AttachPartition { partition, from }
+            }
+            K::REPLACE => {
+                self.need_keyword(K::FROM)?;
+                AlterCommand::ReplacePartition { partition, from: self.table_name()? }
+            }
+            K::MOVE => {
+                self.need_keyword(K::TO)?;
+                AlterCommand::MovePartition { partition, to: self.move_destination()? }
+            }
+            K::EXPORT => {
+                self.need_keyword(K::TO)?;
+                self.need_keyword(K::TABLE)?;
+                AlterCommand::ExportPartition { partition, to: self.table_name()? }
+            }
+            _ => {
+                self.need_keyword(K::FROM)?;
+                AlterCommand::FetchPartition { partition, from: self.string_text()? }
+            }
+        })
+    }
+
+    /// What follows `MOVE PARTITION … TO`.
+    fn move_destination(&mut self) -> Parsed<MoveDestination> {
+        Ok(if self.keyword(K::DISK) {
+            MoveDestination::Disk(self.string_text()?)
+        } else if self.keyword(K::VOLUME) {
+            MoveDestination::Volume(self.string_text()?)
+        } else if self.keyword(K::SHARD) {
+            MoveDestination::Shard(self.string_text()?)
+        } else {
+            self.need_keyword(K::TABLE)?;
+            MoveDestination::Table(self.table_name()?)
+        })
+    }
+
+    /// What follows DELETE, UPDATE and APPLY.
+    fn alter_rows(&mut self, verb: K) -> Parsed<AlterCommand> {
+        match verb {
+            K::DELETE => {
                 let partition = self.in_partition()?;
                 self.need_keyword(K::WHERE)?;
                 Ok(AlterCommand::Delete { partition, filter: self.expression()? })
             }
             K::UPDATE => {
-                self.advance();
                 let assignments = self.list(|p| p.assignment())?;
                 let partition = self.in_partition()?;
                 self.need_keyword(K::WHERE)?;
                 Ok(AlterCommand::Update { assignments, partition, filter: self.expression()? })
             }
-            K::APPLY => {
-                self.advance();
+            _ => {
                 if self.keywords(&[K::DELETED, K::MASK], "DELETED MASK") {
                     return Ok(AlterCommand::ApplyDeletedMask { partition: self.in_partition()? });
                 }
                 self.need_keyword(K::PATCHES)?;
                 Ok(AlterCommand::ApplyPatches { partition: self.in_partition()? })
             }
-            _ => {
-                for what in [
-                    "ADD COLUMN",
-                    "DROP COLUMN",
-                    "MODIFY COLUMN",
-                    "RENAME COLUMN",
-                    "CLEAR COLUMN",
-                    "COMMENT COLUMN",
-                    "MODIFY ORDER BY",
-                    "MODIFY TTL",
-                    "MODIFY SETTING",
-                    "ADD INDEX",
-                    "ADD PROJECTION",
-                    "ADD CONSTRAINT",
-                    "DROP PARTITION",
-                    "ATTACH PARTITION",
-                    "DETACH PARTITION",
-                    "FREEZE",
-                    "DELETE",
-                    "UPDATE",
-                ] {
-                    self.missed(what);
-                }
-                self.fail("ALTER command")
-            }
         }
+    }
+
+    /// The error where no command begins, with those that could.
+    fn no_alter_command(&mut self) -> Parsed<AlterCommand> {
+        for what in [
+            "ADD COLUMN",
+            "DROP COLUMN",
+            "MODIFY COLUMN",
+            "RENAME COLUMN",
+            "CLEAR COLUMN",
+            "COMMENT COLUMN",
+            "MODIFY ORDER BY",
+            "MODIFY TTL",
+            "MODIFY SETTING",
+            "ADD INDEX",
+            "ADD PROJECTION",
+            "ADD CONSTRAINT",
+            "DROP PARTITION",
+            "ATTACH PARTITION",
+            "DETACH PARTITION",
+            "FREEZE",
+            "DELETE",
+            "UPDATE",
+        ] {
+            self.missed(what);
+        }
+        self.fail("ALTER command")
     }
 
     fn alter_add(&mut self) -> Parsed<AlterCommand> {

@@ -223,9 +223,27 @@ impl Parser<'_> {
             comment: None,
             query: None,
         };
-        let materialized = kind == ViewKind::Materialized;
+        self.view_clauses(&mut view)?;
+        if self.keyword(K::AS) {
+            view.query = Some(Box::new(self.query_without_output()?));
+        } else if !attach {
+            return self.fail("AS");
+        }
+        if view.comment.is_none() {
+            view.comment = self.comment()?;
+        }
+        if view.definer.is_none() && view.security == Some(SqlSecurity::Definer) {
+            view.definer = Some(Definer::CurrentUser);
+        }
+        move_primary_key(view.elements.as_mut(), &mut view.storage);
+        Ok(Statement::CreateView(Box::new(view)))
+    }
+
+    /// What may stand between a view's name and its query, in any order.
+    fn view_clauses(&mut self, view: &mut CreateView) -> Parsed<()> {
+        let kind = view.kind;
         loop {
-            if materialized && self.at_keyword(K::REFRESH) && view.refresh.is_none() {
+            if kind == ViewKind::Materialized && self.at_keyword(K::REFRESH) && view.refresh.is_none() {
                 self.advance();
                 view.refresh = Some(self.refresh_strategy()?);
             } else if self.keywords(&[K::TO, K::INNER, K::UUID], "TO INNER UUID") {
@@ -234,25 +252,8 @@ impl Parser<'_> {
                 view.to = Some(self.table_name()?);
             } else if view.elements.is_none() && self.at(T::OpenRound) && !self.at_query() {
                 view.elements = Some(self.view_elements()?);
-            } else if kind == ViewKind::Window && self.keywords(&[K::INNER, K::ENGINE], "INNER ENGINE") {
-                let _ = self.accept(T::Equals);
-                let engine = self.engine()?;
-                let mut storage = self.storage()?.unwrap_or_default();
-                // What follows an inner engine may belong to the outer one as well; ClickHouse reads it so, too.
-                storage.engine = Some(engine);
-                view.inner_storage = Some(storage);
-            } else if kind == ViewKind::Window && self.keyword(K::WATERMARK) {
-                let _ = self.accept(T::Equals);
-                view.watermark = Some(if self.keyword(K::ASCENDING) {
-                    Watermark::Ascending
-                } else if self.keyword(K::STRICTLY_ASCENDING) {
-                    Watermark::StrictlyAscending
-                } else {
-                    Watermark::Bounded(self.expression_without_alias()?)
-                });
-            } else if kind == ViewKind::Window && self.keyword(K::ALLOWED_LATENESS) {
-                let _ = self.accept(T::Equals);
-                view.allowed_lateness = Some(self.expression_without_alias()?);
+            } else if kind == ViewKind::Window && self.window_view_clause(view)? {
+                // That was one.
             } else if self.keyword(K::POPULATE) {
                 view.populate = true;
             } else if self.keyword(K::EMPTY) {
@@ -270,22 +271,36 @@ impl Parser<'_> {
             {
                 view.storage = Some(storage);
             } else {
-                break;
+                return Ok(());
             }
         }
-        if self.keyword(K::AS) {
-            view.query = Some(Box::new(self.query_without_output()?));
-        } else if !attach {
-            return self.fail("AS");
+    }
+
+    /// A clause that only window views have, where one is next.
+    fn window_view_clause(&mut self, view: &mut CreateView) -> Parsed<bool> {
+        if self.keywords(&[K::INNER, K::ENGINE], "INNER ENGINE") {
+            let _ = self.accept(T::Equals);
+            let engine = self.engine()?;
+            let mut storage = self.storage()?.unwrap_or_default();
+            // What follows an inner engine may belong to the outer one as well; ClickHouse reads it so, too.
+            storage.engine = Some(engine);
+            view.inner_storage = Some(storage);
+        } else if self.keyword(K::WATERMARK) {
+            let _ = self.accept(T::Equals);
+            view.watermark = Some(if self.keyword(K::ASCENDING) {
+                Watermark::Ascending
+            } else if self.keyword(K::STRICTLY_ASCENDING) {
+                Watermark::StrictlyAscending
+            } else {
+                Watermark::Bounded(self.expression_without_alias()?)
+            });
+        } else if self.keyword(K::ALLOWED_LATENESS) {
+            let _ = self.accept(T::Equals);
+            view.allowed_lateness = Some(self.expression_without_alias()?);
+        } else {
+            return Ok(false);
         }
-        if view.comment.is_none() {
-            view.comment = self.comment()?;
-        }
-        if view.definer.is_none() && view.security == Some(SqlSecurity::Definer) {
-            view.definer = Some(Definer::CurrentUser);
-        }
-        move_primary_key(view.elements.as_mut(), &mut view.storage);
-        Ok(Statement::CreateView(Box::new(view)))
+        Ok(true)
     }
 
     /// Columns with their types, or bare names.

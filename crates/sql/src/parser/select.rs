@@ -232,36 +232,8 @@ impl Parser<'_> {
             select.from = Some(self.from()?);
         }
         self.need_keyword(K::SELECT)?;
-        let mut distinct_on = None;
-        let next = self.ahead(1);
-        let names_column = matches!(next.kind, T::Comma | T::End | T::CloseRound | T::Dot) || next.keyword == K::FROM;
-        if self.at_keyword(K::ALL) && !names_column {
-            self.advance();
-        } else if self.at_keyword(K::DISTINCT) && self.keyword_ahead(1, K::ON) && self.ahead(2).kind == T::OpenRound {
-            self.skip(2);
-            self.need(T::OpenRound)?;
-            distinct_on = Some(self.list(|p| p.expression())?);
-            self.need(T::CloseRound)?;
-        } else if self.at_keyword(K::DISTINCT) && !names_column {
-            self.advance();
-            select.distinct = true;
-        }
-        let mut top = None;
-        if self.at_keyword(K::TOP) && matches!(self.ahead(1).kind, T::Number | T::OpenRound) {
-            self.advance();
-            let count = if self.at(T::OpenRound) {
-                self.advance();
-                let count = self.expression()?;
-                self.need(T::CloseRound)?;
-                count
-            } else {
-                let start = self.start();
-                let value = self.literal()?;
-                Expression::new(ExpressionKind::Literal(value), self.span_from(start))
-            };
-            let with_ties = self.keywords(&[K::WITH, K::TIES], "WITH TIES");
-            top = Some(Limit { count: Some(count), offset: None, with_ties });
-        }
+        let distinct_on = self.distinct(&mut select)?;
+        let top = self.top()?;
         self.projection(&mut select)?;
         if select.from.is_none() && self.keyword(K::FROM) {
             select.from = Some(self.from()?);
@@ -307,6 +279,45 @@ impl Parser<'_> {
         self.settings_met.extend_from_slice(&select.settings);
         select.span = self.span_from(start);
         Ok(select)
+    }
+
+    /// ALL or DISTINCT; gives the expressions of DISTINCT ON.
+    fn distinct(&mut self, select: &mut Select) -> Parsed<Option<Vec<Expression>>> {
+        let next = self.ahead(1);
+        let names_column = matches!(next.kind, T::Comma | T::End | T::CloseRound | T::Dot) || next.keyword == K::FROM;
+        if self.at_keyword(K::ALL) && !names_column {
+            self.advance();
+        } else if self.at_keyword(K::DISTINCT) && self.keyword_ahead(1, K::ON) && self.ahead(2).kind == T::OpenRound {
+            self.skip(2);
+            self.need(T::OpenRound)?;
+            let expressions = self.list(|p| p.expression())?;
+            self.need(T::CloseRound)?;
+            return Ok(Some(expressions));
+        } else if self.at_keyword(K::DISTINCT) && !names_column {
+            self.advance();
+            select.distinct = true;
+        }
+        Ok(None)
+    }
+
+    /// `TOP n`, with which LIMIT may stand before what is selected.
+    fn top(&mut self) -> Parsed<Option<Limit>> {
+        if !self.at_keyword(K::TOP) || !matches!(self.ahead(1).kind, T::Number | T::OpenRound) {
+            return Ok(None);
+        }
+        self.advance();
+        let count = if self.at(T::OpenRound) {
+            self.advance();
+            let count = self.expression()?;
+            self.need(T::CloseRound)?;
+            count
+        } else {
+            let start = self.start();
+            let value = self.literal()?;
+            Expression::new(ExpressionKind::Literal(value), self.span_from(start))
+        };
+        let with_ties = self.keywords(&[K::WITH, K::TIES], "WITH TIES");
+        Ok(Some(Limit { count: Some(count), offset: None, with_ties }))
     }
 
     /// The selected expressions; a comma may follow the last.

@@ -142,6 +142,16 @@ impl Parser<'_> {
                 _ => None,
             };
         }
+        self.column_clauses(&mut column)?;
+        if require_type && column.data_type.is_none() && column.default.is_none() {
+            return self.fail("data type");
+        }
+        column.span = self.span_from(start);
+        Ok(column)
+    }
+
+    /// What may follow the type of a column, in any order.
+    fn column_clauses(&mut self, column: &mut ColumnDeclaration) -> Parsed<()> {
         loop {
             match self.peek().keyword {
                 K::NOT if self.keyword_ahead(1, K::NULL) => {
@@ -205,11 +215,7 @@ impl Parser<'_> {
         ] {
             self.missed(clause);
         }
-        if require_type && column.data_type.is_none() && column.default.is_none() {
-            return self.fail("data type");
-        }
-        column.span = self.span_from(start);
-        Ok(column)
+        Ok(())
     }
 
     /// Whether a clause of a column stands here and not a type.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, Statement, params};
 use squall_planner::{ColumnDescription, DefaultKind};
 use squall_types::Schema;
 use uuid::Uuid;
@@ -53,7 +53,25 @@ pub(crate) struct StoredPart {
 
 /// Reads everything that is there now.
 pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatabase>, Vec<StoredTable>)> {
-    let databases = connection
+    let databases = databases(connection)?;
+    let mut tables = tables(connection)?;
+    let mut reader = TableReader::new(connection)?;
+    let mut deletions = super::deletions::load(connection)?;
+    for table in &mut tables {
+        reader.read_definition(table)?;
+        table.parts = reader.parts(table.id)?;
+        if let Some(mut of_table) = deletions.remove(&table.id) {
+            for part in &mut table.parts {
+                part.deletion = of_table.remove(&part.name).unwrap_or_default();
+            }
+        }
+    }
+    Ok((databases, tables))
+}
+
+/// The databases, in the order in which they were created.
+fn databases(connection: &Connection) -> rusqlite::Result<Vec<StoredDatabase>> {
+    connection
         .prepare(
             "SELECT s.schema_id, s.schema_uuid, s.schema_name, q.comment
              FROM ducklake_schema s JOIN squall_schema q USING (schema_id) WHERE s.end_snapshot IS NULL ORDER BY 1",
@@ -63,8 +81,12 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
             let uuid = Uuid::parse_str(&uuid).unwrap_or_default();
             Ok(StoredDatabase { id: row.get(0)?, uuid, name: row.get(2)?, comment: row.get(3)? })
         })?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    let mut tables = connection
+        .collect()
+}
+
+/// The tables, in the order in which they were created, still without columns, keys, settings and parts.
+fn tables(connection: &Connection) -> rusqlite::Result<Vec<StoredTable>> {
+    connection
         .prepare(
             "SELECT t.table_id, t.table_uuid, t.schema_id, t.table_name, q.engine, q.has_primary_key, q.comment, s.schema_name,
                  d.table_id IS NOT NULL
@@ -89,29 +111,49 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
             let (parts, schemas, mutations) = Default::default();
             Ok(StoredTable { id, database_id, record, is_detached, parts, schemas, mutations })
         })?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    let mut columns = connection.prepare(
-        "SELECT column_name, data_type, default_kind, default_expression, comment, codec, ttl FROM squall_column
-         WHERE table_id = ?1 ORDER BY position",
-    )?;
-    let mut keys = connection
-        .prepare("SELECT key_kind, expression FROM squall_key WHERE table_id = ?1 ORDER BY key_kind, position")?;
-    let mut settings =
-        connection.prepare("SELECT name, value FROM squall_setting WHERE table_id = ?1 ORDER BY position")?;
-    let mut parts = connection.prepare(
-        "SELECT p.part_name, p.partition, f.path, f.file_size_bytes, p.description, p.schema_number
-         FROM ducklake_data_file f JOIN squall_part p USING (data_file_id)
-         WHERE f.table_id = ?1 AND f.end_snapshot IS NULL ORDER BY f.data_file_id",
-    )?;
-    let mut deletions = super::deletions::load(connection)?;
-    let has_schemas: bool = connection.query_row(
-        "SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'squall_table_schema'",
-        [],
-        |row| row.get(0),
-    )?;
-    for table in &mut tables {
-        if has_schemas {
-            table.schemas = connection
+        .collect()
+}
+
+/// The queries for what belongs to one table.
+struct TableReader<'a> {
+    connection: &'a Connection,
+    columns: Statement<'a>,
+    keys: Statement<'a>,
+    settings: Statement<'a>,
+    parts: Statement<'a>,
+    has_schemas: bool,
+}
+
+impl<'a> TableReader<'a> {
+    fn new(connection: &'a Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            connection,
+            columns: connection.prepare(
+                "SELECT column_name, data_type, default_kind, default_expression, comment, codec, ttl FROM squall_column
+                 WHERE table_id = ?1 ORDER BY position",
+            )?,
+            keys: connection
+                .prepare("SELECT key_kind, expression FROM squall_key WHERE table_id = ?1 ORDER BY key_kind, position")?,
+            settings: connection
+                .prepare("SELECT name, value FROM squall_setting WHERE table_id = ?1 ORDER BY position")?,
+            parts: connection.prepare(
+                "SELECT p.part_name, p.partition, f.path, f.file_size_bytes, p.description, p.schema_number
+                 FROM ducklake_data_file f JOIN squall_part p USING (data_file_id)
+                 WHERE f.table_id = ?1 AND f.end_snapshot IS NULL ORDER BY f.data_file_id",
+            )?,
+            has_schemas: connection.query_row(
+                "SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'squall_table_schema'",
+                [],
+                |row| row.get(0),
+            )?,
+        })
+    }
+
+    /// Reads a table's schemas, columns, keys and settings.
+    fn read_definition(&mut self, table: &mut StoredTable) -> rusqlite::Result<()> {
+        if self.has_schemas {
+            table.schemas = self
+                .connection
                 .prepare_cached("SELECT number, columns FROM squall_table_schema WHERE table_id = ?1 ORDER BY number")?
                 .query_map(params![table.id], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?
                 .map(|row| row.map(|(number, text)| (number, serde_json::from_str(&text).unwrap_or_default())))
@@ -123,7 +165,8 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
             record.schema_number = *number;
             record.fields = fields.iter().map(|field| field.ids.clone()).collect();
         }
-        record.columns = columns
+        record.columns = self
+            .columns
             .query_map(params![table.id], |row| {
                 Ok(ColumnRecord {
                     name: row.get(0)?,
@@ -136,7 +179,17 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                 })
             })?
             .collect::<rusqlite::Result<_>>()?;
-        let mut found = keys.query(params![table.id])?;
+        self.read_keys(table.id, record)?;
+        record.settings = self
+            .settings
+            .query_map(params![table.id], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        Ok(())
+    }
+
+    /// Reads a table's keys, and what else the catalog keeps as expressions beside them.
+    fn read_keys(&mut self, table_id: i64, record: &mut TableRecord) -> rusqlite::Result<()> {
+        let mut found = self.keys.query(params![table_id])?;
         while let Some(row) = found.next()? {
             let (kind, expression): (String, String) = (row.get(0)?, row.get(1)?);
             match kind.as_str() {
@@ -155,29 +208,24 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                 _ => {}
             }
         }
-        record.settings = settings
-            .query_map(params![table.id], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?;
-        table.parts = parts
-            .query_map(params![table.id], |row| {
-                Ok(StoredPart {
-                    name: row.get(0)?,
-                    partition_id: row.get(1)?,
-                    path: row.get(2)?,
-                    bytes: row.get::<_, i64>(3)? as u64,
-                    description: row.get(4)?,
-                    schema: row.get(5)?,
-                    deletion: StoredDeletion::default(),
-                })
-            })?
-            .collect::<rusqlite::Result<_>>()?;
-        if let Some(mut of_table) = deletions.remove(&table.id) {
-            for part in &mut table.parts {
-                part.deletion = of_table.remove(&part.name).unwrap_or_default();
-            }
-        }
+        Ok(())
     }
-    Ok((databases, tables))
+
+    /// A table's parts, still without what is deleted of them.
+    fn parts(&mut self, table_id: i64) -> rusqlite::Result<Vec<StoredPart>> {
+        let part = |row: &Row<'_>| {
+            Ok(StoredPart {
+                name: row.get(0)?,
+                partition_id: row.get(1)?,
+                path: row.get(2)?,
+                bytes: row.get::<_, i64>(3)? as u64,
+                description: row.get(4)?,
+                schema: row.get(5)?,
+                deletion: StoredDeletion::default(),
+            })
+        };
+        self.parts.query_map(params![table_id], part)?.collect()
+    }
 }
 
 /// The columns of a table that are stored.

@@ -14,6 +14,7 @@ use crate::column_mapping::ColumnDefaults;
 use crate::fields::{FieldIds, StoredFields};
 use crate::identity::TableIdentity;
 use crate::key_binding::KeyBinding;
+use crate::memory::MemoryRows;
 use crate::merge_tree::{MergeTreeSettings, is_same_in_lake, lake_fields};
 use crate::table_record::TableRecord;
 
@@ -126,32 +127,10 @@ impl DefinitionChange {
                 found.comment.clone_from(comment);
             }
             Self::AddConstraint { constraint, if_not_exists } => {
-                let name = &constraint.name;
-                match definition.constraints.iter().any(|known| known.name == *name) {
-                    false => definition.constraints.push(constraint.clone()),
-                    true if *if_not_exists => {}
-                    true => {
-                        let message = format!("Cannot add constraint {name}: constraint with this name already exists");
-                        return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
-                    }
-                }
+                add_constraint(definition, constraint, *if_not_exists)?
             }
             Self::AddIndex { index, if_not_exists, placement } => {
-                match definition.indices.iter().any(|known| known.name == index.name) {
-                    false => {
-                        let missing = |other: &str| {
-                            let message = format!("Wrong index name. Cannot find index `{other}` to insert after");
-                            Error::new(ErrorCode::BAD_ARGUMENTS, message)
-                        };
-                        let at = placement.position(definition.indices.iter().map(|known| &known.name), missing)?;
-                        definition.indices.insert(at, index.clone());
-                    }
-                    true if *if_not_exists => {}
-                    true => {
-                        let message = format!("Cannot add index {}: index with this name already exists", index.name);
-                        return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
-                    }
-                }
+                add_index(definition, index, *if_not_exists, placement)?;
             }
             Self::DropIndex { name, if_exists } => {
                 let before = definition.indices.len();
@@ -162,16 +141,7 @@ impl DefinitionChange {
                 }
             }
             Self::AddProjection { projection, if_not_exists, placement } => {
-                let (name, projections) = (&projection.name, &mut definition.projections);
-                if projections.iter().any(|known| known.name == *name) {
-                    if *if_not_exists {
-                        return Ok(());
-                    }
-                    let message = format!("Cannot add projection {name}: projection with this name already exists");
-                    return Err(Error::new(ErrorCode::ILLEGAL_PROJECTION, message));
-                }
-                let at = placement.position(projections.iter().map(|known| &known.name), no_projection)?;
-                projections.insert(at, projection.clone());
+                add_projection(definition, projection, *if_not_exists, placement)?;
             }
             Self::DropProjection { name, if_exists } => {
                 let before = definition.projections.len();
@@ -209,6 +179,64 @@ impl DefinitionChange {
     }
 }
 
+/// Adds a constraint behind the others; of two with one name the first stays, where that is allowed.
+fn add_constraint(definition: &mut TableDefinition, constraint: &Constraint, if_not_exists: bool) -> Result<()> {
+    let name = &constraint.name;
+    match definition.constraints.iter().any(|known| known.name == *name) {
+        false => definition.constraints.push(constraint.clone()),
+        true if if_not_exists => {}
+        true => {
+            let message = format!("Cannot add constraint {name}: constraint with this name already exists");
+            return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
+        }
+    }
+    Ok(())
+}
+
+/// Adds an index in its place; of two with one name the first stays, where that is allowed.
+fn add_index(
+    definition: &mut TableDefinition,
+    index: &SkipIndex,
+    if_not_exists: bool,
+    placement: &Placement,
+) -> Result<()> {
+    let (name, indices) = (&index.name, &mut definition.indices);
+    if indices.iter().any(|known| known.name == *name) {
+        if if_not_exists {
+            return Ok(());
+        }
+        let message = format!("Cannot add index {name}: index with this name already exists");
+        return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
+    }
+    let missing = |other: &str| {
+        let message = format!("Wrong index name. Cannot find index `{other}` to insert after");
+        Error::new(ErrorCode::BAD_ARGUMENTS, message)
+    };
+    let at = placement.position(indices.iter().map(|known| &known.name), missing)?;
+    indices.insert(at, index.clone());
+    Ok(())
+}
+
+/// Adds a projection in its place; of two with one name the first stays, where that is allowed.
+fn add_projection(
+    definition: &mut TableDefinition,
+    projection: &ProjectionDefinition,
+    if_not_exists: bool,
+    placement: &Placement,
+) -> Result<()> {
+    let (name, projections) = (&projection.name, &mut definition.projections);
+    if projections.iter().any(|known| known.name == *name) {
+        if if_not_exists {
+            return Ok(());
+        }
+        let message = format!("Cannot add projection {name}: projection with this name already exists");
+        return Err(Error::new(ErrorCode::ILLEGAL_PROJECTION, message));
+    }
+    let at = placement.position(projections.iter().map(|known| &known.name), no_projection)?;
+    projections.insert(at, projection.clone());
+    Ok(())
+}
+
 fn no_projection(name: &str) -> Error {
     Error::new(ErrorCode::NO_SUCH_PROJECTION_IN_TABLE, format!("There is no projection {name} in table."))
 }
@@ -240,8 +268,7 @@ impl Databases {
         let _ddl = self.lock_ddl();
         let entry = find(&self.state.load(), database, table)?.clone();
         entry.refuse_virtual("Alter")?;
-        let no_such = || Error::not_implemented(format!("ALTER of storage {}", entry.table().engine()));
-        let known = entry.identity().ok_or_else(no_such)?;
+        let known = entry.identity().ok_or_else(|| no_alter(&entry))?;
         if !Arc::ptr_eq(&known.definition, before) {
             return Err(Error::new(ErrorCode::CANNOT_ASSIGN_ALTER, "The table was altered by another query meanwhile"));
         }
@@ -257,36 +284,7 @@ impl Databases {
         };
         let (identity, new) = altered_identity(known, definition, &origins, next_id)?;
         let identity = Arc::new(identity);
-        let stored = |id| Stored { id, identity: identity.clone() };
-        let mut replaced_rows = None;
-        let engine = match &entry.engine {
-            Engine::MergeTree(table) => {
-                Engine::MergeTree(table.altered(identity.clone(), TableRecord::of(&entry.name, &identity))?)
-            }
-            Engine::Memory(of, rows) => {
-                let rows = match is_same_rows(known, &identity, &origins) {
-                    true => rows.clone(),
-                    false => {
-                        replaced_rows = Some(rows.clone());
-                        rows.altered(known, &identity, &origins, binding)?
-                    }
-                };
-                Engine::Memory(stored(of.id), rows)
-            }
-            Engine::Null(of) => Engine::Null(stored(of.id)),
-            Engine::File(of) => Engine::File(stored(of.id)),
-            Engine::MaterializedView(of, _) => {
-                let view = MaterializedView::of(&identity.definition)?;
-                Engine::MaterializedView(stored(of.id), Arc::new(view))
-            }
-            Engine::View(of, query) => Engine::View(stored(of.id), query.clone()),
-            Engine::Function(of, function) => Engine::Function(stored(of.id), function.clone()),
-            Engine::Virtual(_)
-            | Engine::Broken(_)
-            | Engine::Join(..)
-            | Engine::Dictionary(..)
-            | Engine::DictionaryView(_) => return Err(no_such()),
-        };
+        let (engine, replaced_rows) = altered_engine(&entry, known, &identity, &origins, binding)?;
         let frozen_rows = replaced_rows.clone();
         let publish = || {
             self.put(&[Entry { name: entry.name.clone(), engine }]);
@@ -378,4 +376,50 @@ fn altered_identity(
     let is_same = *plain.stored == *before.stored && ids == before.fields.ids;
     let number = before.fields.number + i64::from(!is_same);
     Ok((TableIdentity::with_fields(before.uuid, definition, StoredFields { number, ids })?, new))
+}
+
+/// The error of a table that ALTER does not change.
+fn no_alter(entry: &Entry) -> Error {
+    Error::not_implemented(format!("ALTER of storage {}", entry.table().engine()))
+}
+
+/// What holds a table's rows from now on, and rows in memory that give way to others; these are frozen.
+fn altered_engine(
+    entry: &Entry,
+    before: &TableIdentity,
+    identity: &Arc<TableIdentity>,
+    origins: &[Option<usize>],
+    binding: &KeyBinding,
+) -> Result<(Engine, Option<Arc<MemoryRows>>)> {
+    let stored = |id| Stored { id, identity: identity.clone() };
+    let mut replaced_rows = None;
+    let engine = match &entry.engine {
+        Engine::MergeTree(table) => {
+            Engine::MergeTree(table.altered(identity.clone(), TableRecord::of(&entry.name, identity))?)
+        }
+        Engine::Memory(of, rows) => {
+            let rows = match is_same_rows(before, identity, origins) {
+                true => rows.clone(),
+                false => {
+                    replaced_rows = Some(rows.clone());
+                    rows.altered(before, identity, origins, binding)?
+                }
+            };
+            Engine::Memory(stored(of.id), rows)
+        }
+        Engine::Null(of) => Engine::Null(stored(of.id)),
+        Engine::File(of) => Engine::File(stored(of.id)),
+        Engine::MaterializedView(of, _) => {
+            let view = MaterializedView::of(&identity.definition)?;
+            Engine::MaterializedView(stored(of.id), Arc::new(view))
+        }
+        Engine::View(of, query) => Engine::View(stored(of.id), query.clone()),
+        Engine::Function(of, function) => Engine::Function(stored(of.id), function.clone()),
+        Engine::Virtual(_)
+        | Engine::Broken(_)
+        | Engine::Join(..)
+        | Engine::Dictionary(..)
+        | Engine::DictionaryView(_) => return Err(no_alter(entry)),
+    };
+    Ok((engine, replaced_rows))
 }

@@ -3,6 +3,9 @@
 use chrono::{NaiveDate, NaiveDateTime};
 use squall_types::{CastOptions, DataType, Value, cast_value};
 
+/// More than any difference between a time zone's clock and UTC.
+const ZONE_SECONDS_MAX: i64 = 26 * 3600;
+
 /// A constant in the terms of the operand's type: the true bound lies in `low..=high`.
 pub(super) struct Bound {
     pub(super) low: Value,
@@ -17,8 +20,6 @@ impl Bound {
 
     /// `None` where types compare in a way that is not followed here.
     pub(super) fn of(value: &Value, value_type: &DataType, operand: &DataType) -> Option<Self> {
-        // More than any difference between a time zone's clock and UTC.
-        const ZONE_SECONDS_MAX: i64 = 26 * 3600;
         let value_type = value_type.inner();
         let is_whole = |data_type: &DataType| data_type.is_integer() || *data_type == DataType::Bool;
         if let Value::Float64(number) = value
@@ -53,21 +54,8 @@ impl Bound {
                 bytes.resize(*width, 0);
                 Some(Self::exactly(Value::string(bytes)))
             }
-            (DataType::Date | DataType::Date32, DataType::String) => {
-                let date = NaiveDate::parse_from_str(value.as_str()?, "%Y-%m-%d").ok()?;
-                let days = date.signed_duration_since(NaiveDate::default()).num_days();
-                let in_range = *operand == DataType::Date32 || (0..=i64::from(u16::MAX)).contains(&days);
-                in_range.then(|| Self::exactly(Value::Int64(days)))
-            }
-            (DataType::DateTime(_), DataType::String) => {
-                let text = value.as_str()?;
-                let time = NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S").ok().or_else(|| {
-                    NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(|date| date.and_hms_opt(0, 0, 0))
-                })?;
-                let seconds = time.and_utc().timestamp();
-                let (low, high) = (seconds - ZONE_SECONDS_MAX, seconds + ZONE_SECONDS_MAX);
-                Some(Self { low: Value::Int64(low), high: Value::Int64(high), exact: false })
-            }
+            (DataType::Date | DataType::Date32, DataType::String) => Self::day_of_text(value, operand),
+            (DataType::DateTime(_), DataType::String) => Self::second_of_text(value),
             (DataType::Enum8(values) | DataType::Enum16(values), DataType::String) => {
                 values.number(value.as_bytes()?).map(|number| Self::exactly(Value::Int64(i64::from(number))))
             }
@@ -76,27 +64,10 @@ impl Bound {
                 Some(Self::exactly(value.clone()))
             }
             (operand, value_type) if operand.is_decimal() && value_type.is_float() => {
-                // Which decimal the float is taken for lies within one of its last digits.
-                let number = value.as_f64()?;
-                let digits = match operand {
-                    DataType::Decimal(_, scale) => *scale,
-                    _ => 0,
-                };
-                let step = 2.0 * 10_f64.powi(-i32::from(digits)) + number.abs() * f64::EPSILON * 4.0;
-                let near = |number: f64| {
-                    let widest = DataType::Decimal(76, digits);
-                    cast_value(&Value::Float64(number), &DataType::Float64, &widest, &CastOptions::default()).ok()
-                };
-                Some(Self { low: near(number - step)?, high: near(number + step)?, exact: false })
+                Self::decimal_of_float(value, operand)
             }
             (operand, value_type) if ticks_of(operand).is_some() && ticks_of(value_type).is_some() => {
-                let (own, other) = (ticks_of(operand)?, ticks_of(value_type)?);
-                let ticks = i128::from(value.as_i64()?);
-                let scaled = ticks.checked_mul(own)?;
-                let low = scaled.div_euclid(other);
-                let exact = scaled.rem_euclid(other) == 0;
-                let of = |ticks: i128| i64::try_from(ticks).ok().map(Value::Int64);
-                Some(Self { low: of(low)?, high: of(low + i128::from(!exact))?, exact })
+                Self::ticks_of_time(value, ticks_of(value_type)?, ticks_of(operand)?)
             }
             // The day of a time is one more or less in another zone.
             (DataType::Date | DataType::Date32, value_type) if ticks_of(value_type).is_some() => {
@@ -125,6 +96,50 @@ impl Bound {
             ) if operand == value_type => Some(Self::exactly(value.clone())),
             _ => None,
         }
+    }
+
+    /// The day that a text names, where the operand's type has it.
+    fn day_of_text(value: &Value, operand: &DataType) -> Option<Self> {
+        let date = NaiveDate::parse_from_str(value.as_str()?, "%Y-%m-%d").ok()?;
+        let days = date.signed_duration_since(NaiveDate::default()).num_days();
+        let in_range = *operand == DataType::Date32 || (0..=i64::from(u16::MAX)).contains(&days);
+        in_range.then(|| Self::exactly(Value::Int64(days)))
+    }
+
+    /// The seconds that a text may name in some time zone.
+    fn second_of_text(value: &Value) -> Option<Self> {
+        let text = value.as_str()?;
+        let time = NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S")
+            .ok()
+            .or_else(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(|date| date.and_hms_opt(0, 0, 0)))?;
+        let seconds = time.and_utc().timestamp();
+        let (low, high) = (seconds - ZONE_SECONDS_MAX, seconds + ZONE_SECONDS_MAX);
+        Some(Self { low: Value::Int64(low), high: Value::Int64(high), exact: false })
+    }
+
+    /// The decimals that a float may be taken for: those within one of its last digits.
+    fn decimal_of_float(value: &Value, operand: &DataType) -> Option<Self> {
+        let number = value.as_f64()?;
+        let digits = match operand {
+            DataType::Decimal(_, scale) => *scale,
+            _ => 0,
+        };
+        let step = 2.0 * 10_f64.powi(-i32::from(digits)) + number.abs() * f64::EPSILON * 4.0;
+        let near = |number: f64| {
+            let widest = DataType::Decimal(76, digits);
+            cast_value(&Value::Float64(number), &DataType::Float64, &widest, &CastOptions::default()).ok()
+        };
+        Some(Self { low: near(number - step)?, high: near(number + step)?, exact: false })
+    }
+
+    /// A time of `from` ticks a second in ticks of which a second has `to`.
+    fn ticks_of_time(value: &Value, from: i128, to: i128) -> Option<Self> {
+        let ticks = i128::from(value.as_i64()?);
+        let scaled = ticks.checked_mul(to)?;
+        let low = scaled.div_euclid(from);
+        let exact = scaled.rem_euclid(from) == 0;
+        let of = |ticks: i128| i64::try_from(ticks).ok().map(Value::Int64);
+        Some(Self { low: of(low)?, high: of(low + i128::from(!exact))?, exact })
     }
 }
 

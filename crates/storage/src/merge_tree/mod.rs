@@ -7,6 +7,7 @@ pub(crate) mod conditions;
 mod expiry;
 mod insertion;
 mod merges;
+mod opening;
 mod order;
 mod parts;
 mod projections;
@@ -20,9 +21,8 @@ mod value_hashes;
 use std::any::Any;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -34,10 +34,9 @@ use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
 use squall_types::{DataType, Error, ErrorCode, Result, Settings, Value};
 
-use crate::catalog::{Catalog, StoredPart};
+use crate::catalog::Catalog;
 use crate::column_cache::ColumnCache;
 use crate::column_mapping::ColumnDefaults;
-use crate::fields::FieldRecord;
 use crate::identity::{TableIdentity, TableName};
 use crate::index_analysis::IndexAnalysis;
 use crate::key_binding::KeyBinding;
@@ -53,7 +52,7 @@ use conditions::{ConditionKey, without_known};
 use merges::merge_control::MergeControl;
 pub(crate) use merges::merge_kind::is_merge_tree;
 use merges::merge_rule::MergeRule;
-use parts::part::{Part, PartFile};
+use parts::part::Part;
 use parts::part_columns::part_columns;
 use parts::part_description::{PartDescription, PrimaryIndex};
 pub(crate) use parts::part_schema::PartSchema;
@@ -274,97 +273,6 @@ pub(crate) struct Surroundings {
 }
 
 impl MergeTree {
-    /// A table with the parts that the catalog lists.
-    ///
-    /// # Errors
-    /// Where the table's settings or types are none of a MergeTree's. A part that cannot be read fails the queries that need it.
-    pub(crate) fn open(
-        table_id: i64,
-        identity: Arc<TableIdentity>,
-        record: TableRecord,
-        directory: PathBuf,
-        (stored, stored_schemas): (Vec<StoredPart>, &[(i64, Vec<FieldRecord>)]),
-        surroundings: Surroundings,
-    ) -> Result<Arc<Self>> {
-        let Surroundings { catalog, cache, binding } = surroundings.clone();
-        let definition = &identity.definition;
-        let settings = MergeTreeSettings::new(definition)?;
-        let schema = Arc::new(PartSchema::of(&identity, settings.ratio_of_defaults)?);
-        let rule = MergeRule::of(&identity)?;
-        let ttl = binding.ttl(definition)?;
-        let schemas = PartSchemas::new(&schema, stored_schemas, settings.ratio_of_defaults)?;
-        let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
-        let pruning_keys = primary_key.iter().chain(&definition.partition_key).cloned().collect();
-        let key_types = key_types(&primary_key);
-        let directory = Arc::new(TableDirectory::new(directory, catalog.clone()));
-        let began = Instant::now();
-        let mut parts = Vec::with_capacity(stored.len());
-        let mut deletions = Deletions::default();
-        let mut last_block = 0;
-        for part in stored {
-            let own = schemas.of(part.schema).unwrap_or_else(|| schema.clone());
-            let description = PartDescription::decode(&part.description, &key_types, own.stored.len())
-                .map_err(|error| error.context(format!("Part {} of table {}", part.name, identity.uuid)));
-            last_block = last_block.max(PartName::parse(&part.name).map_or(0, |name| name.last_block));
-            let file = PartFile {
-                path: directory.path().join(&part.path),
-                name: part.name,
-                partition_id: part.partition_id,
-                bytes: part.bytes,
-            };
-            let description = match directory.read_deletion(&part.deletion) {
-                Ok(None) => description,
-                Ok(Some(deletion)) => {
-                    deletions.insert(file.name.clone(), Arc::new(deletion));
-                    description
-                }
-                // Without it rows would come back that were deleted.
-                Err(error) => Err(error),
-            };
-            parts.push(Arc::new(Part::open(file, description, own, cache.clone(), directory.clone())));
-        }
-        count(ProfileEvent::LoadedDataParts, parts.len() as u64);
-        count(ProfileEvent::LoadedDataPartsMicroseconds, began.elapsed().as_micros() as u64);
-        for part in parts.iter().filter(|part| part.failure().is_some()) {
-            tracing::error!(part = %part.file.name, path = %part.file.path.display(),
-                "a part cannot be read, and queries that need it fail; ALTER TABLE … DETACH PART sets it aside");
-        }
-        let parts = PartSet::new(parts, &identity, &Arc::new(deletions));
-        let projections = Projection::all(&Parent {
-            table_id,
-            identity: &identity,
-            settings: &settings,
-            directory: &directory,
-            surroundings: &surroundings,
-        });
-        let table = Self {
-            projections,
-            table_id,
-            packings: chunks::packing::packings(&identity, settings.compression)?,
-            indices: SkipIndex::all(&identity, &settings, &binding),
-            defaults: Arc::new(ColumnDefaults::new(&identity.definition, &binding)),
-            binding,
-            identity,
-            record: ArcSwap::from_pointee(record),
-            settings,
-            schema,
-            schemas: Arc::new(Mutex::new(schemas)),
-            pruning_keys,
-            primary_key,
-            rule,
-            ttl,
-            directory,
-            catalog,
-            cache,
-            parts: Arc::new(ArcSwap::from_pointee(parts)),
-            merging: Arc::new(MergeControl::new(last_block + 1)),
-        };
-        for part in &table.parts.load().parts {
-            table.catalog.observe(table_id, &part.schema, &insertion::column_statistics(part));
-        }
-        Ok(Arc::new(table))
-    }
-
     pub(crate) fn table_id(&self) -> i64 {
         self.table_id
     }
@@ -450,7 +358,7 @@ impl MergeTree {
 
     /// The files beside the parts that name deleted rows.
     #[cfg(test)]
-    pub(crate) fn deletion_files(&self) -> Vec<PathBuf> {
+    pub(crate) fn deletion_files(&self) -> Vec<std::path::PathBuf> {
         self.parts.load().deletions.paths().cloned().collect()
     }
 

@@ -153,63 +153,8 @@ impl<'a> Experiment<'a> {
         self.results.tool = self.tool.name().to_owned();
 
         let clickhouse = self.start_clickhouse().await?;
-        let fixed = squall_server(&squall, "fixed_at_start", 0);
-        let server = self.start(&fixed, "squall").await?;
-        (self.results.cold_start, self.results.idle) = (server.started_in(), server.memory());
-        self.say(format!(
-            "{} answered {:.0} ms after it was started; idle it takes {:.0} MB and {} threads",
-            server.name(),
-            server.started_in().as_secs_f64() * 1e3,
-            server.memory().resident_bytes as f64 / 1e6,
-            server.memory().threads
-        ));
-        self.load(&server).await?;
-        if let Some(clickhouse) = &clickhouse {
-            self.load(clickhouse).await?;
-            load::compare(&server, clickhouse).await?;
-        }
-
-        server.stop()?;
-
-        // The document's tables: a) the first three, b) the fourth, and c) the default policy, beside ClickHouse.
-        let mut parts: Vec<Part> = vec![Part::new("a", "fixed_at_start", 0, &self.args.max_threads)];
-        let budgets = self.budgets();
-        parts.extend(budgets.iter().map(|total| Part::new("b", "fixed_at_start", *total, &[MAX_THREADS_OF_B])));
-        parts.push(Part::new("c", "stride", 0, &self.args.max_threads));
-        let mut peer_points = Vec::new();
-        if let Some(clickhouse) = &clickhouse {
-            warm_up(clickhouse).await?;
-            self.results.peer = Some(clickhouse.name().to_owned());
-        }
-        let samples: usize = parts.iter().map(|part| part.max_threads.len() * CLIENTS.len()).sum();
-        let of_peer = clickhouse.iter().len() * self.args.max_threads.len() * CLIENTS.len();
-        self.heading(
-            "a) fixed_at_start by max_threads, b) by total_max_threads, c) stride, the default policy, by max_threads",
-        );
-        let length = samples as u64 * u64::from(self.args.rounds) + of_peer as u64 * u64::from(self.coarse_rounds());
-        self.progress.set_length(length);
-        for round in 0..self.args.rounds {
-            // Each round begins at another part, and at another point of each: what comes and goes with the rounds stays with none of them.
-            let places = (0..parts.len()).map(|at| (at + round as usize) % parts.len()).collect::<Vec<_>>();
-            for at in places {
-                let part = &mut parts[at];
-                let server = self.start(&part.server(&squall), "squall").await?;
-                warm_up(&server).await?;
-                let peer = clickhouse.as_ref().filter(|_| part.name == "c" && round < self.coarse_rounds());
-                let mut series = vec![(&server, &mut part.points)];
-                series.extend(peer.map(|clickhouse| (clickhouse, &mut peer_points)));
-                self.measure_round(round, &part.max_threads, &mut series).await?;
-                server.stop()?;
-            }
-        }
-        for part in parts {
-            match part.name {
-                "a" => self.results.fixed_at_start = part.points,
-                "b" => self.results.total_max_threads.extend(part.points.into_iter().map(|point| (part.total, point))),
-                _ => self.results.stride = part.points,
-            }
-        }
-        self.results.clickhouse = peer_points;
+        self.start_and_load(&squall, clickhouse.as_ref()).await?;
+        self.measure_parts(&squall, clickhouse.as_ref()).await?;
 
         // Requests that need no work.
         let server = self.start(&squall_server(&squall, "stride", 0), "squall").await?;
@@ -226,6 +171,70 @@ impl<'a> Experiment<'a> {
         println!("{}", self.results);
         let written = self.results.write(&self.args.output)?;
         println!("Written to {}: {}", self.args.output.display(), written.join(", "));
+        Ok(())
+    }
+
+    /// Notes how Squall starts and what it takes while it is idle, and loads the rows into it and into ClickHouse.
+    async fn start_and_load(&mut self, squall: &Path, clickhouse: Option<&Server>) -> Result<()> {
+        let fixed = squall_server(squall, "fixed_at_start", 0);
+        let server = self.start(&fixed, "squall").await?;
+        (self.results.cold_start, self.results.idle) = (server.started_in(), server.memory());
+        self.say(format!(
+            "{} answered {:.0} ms after it was started; idle it takes {:.0} MB and {} threads",
+            server.name(),
+            server.started_in().as_secs_f64() * 1e3,
+            server.memory().resident_bytes as f64 / 1e6,
+            server.memory().threads
+        ));
+        self.load(&server).await?;
+        if let Some(clickhouse) = clickhouse {
+            self.load(clickhouse).await?;
+            load::compare(&server, clickhouse).await?;
+        }
+        server.stop()
+    }
+
+    /// Measures what the document's tables are about, round by round.
+    async fn measure_parts(&mut self, squall: &Path, clickhouse: Option<&Server>) -> Result<()> {
+        // The document's tables: a) the first three, b) the fourth, and c) the default policy, beside ClickHouse.
+        let mut parts: Vec<Part> = vec![Part::new("a", "fixed_at_start", 0, &self.args.max_threads)];
+        let budgets = self.budgets();
+        parts.extend(budgets.iter().map(|total| Part::new("b", "fixed_at_start", *total, &[MAX_THREADS_OF_B])));
+        parts.push(Part::new("c", "stride", 0, &self.args.max_threads));
+        let mut peer_points = Vec::new();
+        if let Some(clickhouse) = clickhouse {
+            warm_up(clickhouse).await?;
+            self.results.peer = Some(clickhouse.name().to_owned());
+        }
+        let samples: usize = parts.iter().map(|part| part.max_threads.len() * CLIENTS.len()).sum();
+        let of_peer = usize::from(clickhouse.is_some()) * self.args.max_threads.len() * CLIENTS.len();
+        self.heading(
+            "a) fixed_at_start by max_threads, b) by total_max_threads, c) stride, the default policy, by max_threads",
+        );
+        let length = samples as u64 * u64::from(self.args.rounds) + of_peer as u64 * u64::from(self.coarse_rounds());
+        self.progress.set_length(length);
+        for round in 0..self.args.rounds {
+            // Each round begins at another part, and at another point of each: what comes and goes with the rounds stays with none of them.
+            let places = (0..parts.len()).map(|at| (at + round as usize) % parts.len()).collect::<Vec<_>>();
+            for at in places {
+                let part = &mut parts[at];
+                let server = self.start(&part.server(squall), "squall").await?;
+                warm_up(&server).await?;
+                let peer = clickhouse.filter(|_| part.name == "c" && round < self.coarse_rounds());
+                let mut series = vec![(&server, &mut part.points)];
+                series.extend(peer.map(|clickhouse| (clickhouse, &mut peer_points)));
+                self.measure_round(round, &part.max_threads, &mut series).await?;
+                server.stop()?;
+            }
+        }
+        for part in parts {
+            match part.name {
+                "a" => self.results.fixed_at_start = part.points,
+                "b" => self.results.total_max_threads.extend(part.points.into_iter().map(|point| (part.total, point))),
+                _ => self.results.stride = part.points,
+            }
+        }
+        self.results.clickhouse = peer_points;
         Ok(())
     }
 

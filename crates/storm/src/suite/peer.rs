@@ -109,37 +109,7 @@ impl Peer {
                     peer.endpoints.push((endpoint.wire(), endpoint));
                 }
             }
-            Target::Start(_, kind) => {
-                std::fs::create_dir_all(folder).map_err(|error| {
-                    Error::new(ErrorCode::CANNOT_CREATE_DIRECTORY, format!("{}: {error}", folder.display()))
-                })?;
-                let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-                let files = &scenario.files;
-                let filled = |files: &BTreeMap<String, String>| -> Vec<(String, String)> {
-                    files.iter().map(|(name, text)| (name.clone(), fill(text, &stage.values))).collect()
-                };
-                let own = files.config_of.get(target.name()).map(filled).unwrap_or_default();
-                let needs_tls = scenario.variant.iter().any(|variant| variant.protocol.is_secure());
-                let overlay = Overlay {
-                    config: [filled(&files.config), own].concat(),
-                    users: filled(&files.users),
-                    dictionaries: filled(&files.dictionaries),
-                    tls: needs_tls.then(|| tls.clone()),
-                };
-                let server = Server::start_with(kind, &folder, &overlay).await?;
-                peer.endpoints.push((Wire::Http, Endpoint::http(server.http_port())));
-                peer.endpoints.push((Wire::Tcp, Endpoint::native(server.port())));
-                if let Some((https, native)) = server.secure_ports() {
-                    for (wire, url) in [
-                        (Wire::Https, format!("https://127.0.0.1:{https}")),
-                        (Wire::Tcps, format!("tcps://127.0.0.1:{native}")),
-                    ] {
-                        peer.endpoints.push((wire, Endpoint::parse(&url, None, true)?));
-                    }
-                }
-                peer.server = Some(server);
-                peer.folder = Some(folder);
-            }
+            Target::Start(_, kind) => peer.start_own(kind, scenario, folder, tls).await?,
         }
         peer.version = peer.ask("SELECT version()").await?;
         if let (Some(config), Some(direct)) = (&scenario.files.nginx, peer.of(Wire::Http)) {
@@ -150,23 +120,69 @@ impl Peer {
             };
             peer.nginx = Some(started.map(before));
         }
+        peer.set_up(scenario).await?;
+        Ok(peer)
+    }
+
+    /// Starts the server that the suite has to start itself, with the scenario's configuration.
+    async fn start_own(
+        &mut self,
+        kind: &Kind,
+        scenario: &Scenario,
+        folder: &Path,
+        tls: &(PathBuf, PathBuf),
+    ) -> Result<()> {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Error::new(ErrorCode::CANNOT_CREATE_DIRECTORY, format!("{}: {error}", folder.display()))
+        })?;
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let files = &scenario.files;
+        let filled = |files: &BTreeMap<String, String>| -> Vec<(String, String)> {
+            files.iter().map(|(name, text)| (name.clone(), fill(text, &self.values))).collect()
+        };
+        let own = files.config_of.get(&self.name).map(filled).unwrap_or_default();
+        let needs_tls = scenario.variant.iter().any(|variant| variant.protocol.is_secure());
+        let overlay = Overlay {
+            config: [filled(&files.config), own].concat(),
+            users: filled(&files.users),
+            dictionaries: filled(&files.dictionaries),
+            tls: needs_tls.then(|| tls.clone()),
+        };
+        let server = Server::start_with(kind, &folder, &overlay).await?;
+        self.endpoints.push((Wire::Http, Endpoint::http(server.http_port())));
+        self.endpoints.push((Wire::Tcp, Endpoint::native(server.port())));
+        if let Some((https, native)) = server.secure_ports() {
+            for (wire, url) in [
+                (Wire::Https, format!("https://127.0.0.1:{https}")),
+                (Wire::Tcps, format!("tcps://127.0.0.1:{native}")),
+            ] {
+                self.endpoints.push((wire, Endpoint::parse(&url, None, true)?));
+            }
+        }
+        self.server = Some(server);
+        self.folder = Some(folder);
+        Ok(())
+    }
+
+    /// Makes the stage's data, and asks for the values that the scenario wants to know of this server.
+    async fn set_up(&mut self, scenario: &Scenario) -> Result<()> {
         let cpu = |peer: &Peer| peer.server.as_ref().map(Server::cpu_time);
-        let (begun, cpu_before) = (Instant::now(), cpu(&peer));
+        let (begun, cpu_before) = (Instant::now(), cpu(self));
         for Statement { text, is_optional } in statements(&scenario.files.setup) {
-            let text = fill(&text, &peer.values);
-            match peer.ask(&text).await {
+            let text = fill(&text, &self.values);
+            match self.ask(&text).await {
                 // Whether it was needed is seen by the queries.
                 Err(error) if !is_optional => return Err(error.context(format_args!("{}", excerpt(&text)))),
                 _ => {}
             }
         }
-        peer.setup = begun.elapsed();
-        peer.setup_cpu = cpu(&peer).zip(cpu_before).map(|(after, before)| after.saturating_sub(before));
+        self.setup = begun.elapsed();
+        self.setup_cpu = cpu(self).zip(cpu_before).map(|(after, before)| after.saturating_sub(before));
         for (name, question) in &scenario.ask {
-            let answer = peer.ask(&fill(question, &peer.values)).await?;
-            peer.values.insert(name.clone(), answer);
+            let answer = self.ask(&fill(question, &self.values)).await?;
+            self.values.insert(name.clone(), answer);
         }
-        Ok(peer)
+        Ok(())
     }
 
     /// How to reach it in this way.

@@ -2,6 +2,7 @@
 //! Numbers wrap, texts are read by [`text`](crate::text), times know their zones; what has no conversion is an error with
 //! ClickHouse's code. Which of two types a comparison or an array takes is `supertype`'s business.
 
+mod address;
 mod alternatives;
 mod clock;
 mod decimal;
@@ -13,14 +14,12 @@ mod time;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, UInt8Type, UInt32Type};
-use arrow_array::{
-    Array, ArrayRef, BinaryArray, DictionaryArray, FixedSizeBinaryArray, PrimitiveArray, new_null_array,
-};
+use arrow_array::types::{Int64Type, UInt32Type};
+use arrow_array::{Array, ArrayRef, BinaryArray, DictionaryArray, new_null_array};
 use arrow_buffer::NullBuffer;
 
 pub(crate) use self::number::integer_range;
-use self::number::{collect_valid, numbers, refuse_not_finite, to_bool, to_enum, unsafe_value};
+use self::number::{numbers, refuse_not_finite, to_bool, to_enum, unsafe_value};
 pub use self::text::uuid_memory;
 use self::text::{from_text, to_fixed_string, to_text, without_padding};
 use self::time::{ticks_to_number, to_time, zone_of};
@@ -199,38 +198,11 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
     }
     checkpoint(array.len())?;
     reserve(array.len().saturating_mul(to.inner().fixed_width_bytes().unwrap_or(1)))?;
-    if from.simple_aggregate().or_else(|| to.simple_aggregate()).is_some() {
-        return cast_array(&from.without_names(), array, &to.without_names(), options);
-    }
-    if let Some(plain) = nullable_without_name(to) {
-        return cast_array(from, array, &plain, options);
-    }
-    if let DataType::Named(named) = to {
-        // The name of `from` stays: a geometry keeps which shape each of its values is.
-        return cast_array(from, array, named.values(), options);
-    }
-    if alternatives::concerns(from, to) {
-        return alternatives::convert(from, array, to, options);
-    }
-    if let DataType::Named(named) = from {
-        return cast_array(named.values(), array, to, options);
-    }
-    if let Some(plain) = nullable_without_name(from) {
-        return cast_array(&plain, array, to, options);
+    if let Some(cast) = cast_names(from, array, to, options) {
+        return cast;
     }
     if let DataType::LowCardinality(entry_type) = from {
-        let dictionary = array.as_dictionary::<UInt32Type>();
-        // Entry by entry, unless an entry that perhaps no row uses is refused.
-        if let DataType::LowCardinality(to_entry) = to
-            && (to_entry.is_nullable() || !entry_type.is_nullable())
-            && let Ok(values) =
-                cast_array(&entry_type.remove_nullable(), dictionary.values(), &to_entry.remove_nullable(), options)
-            && values.null_count() == 0
-        {
-            return Ok(Arc::new(DictionaryArray::try_new(dictionary.keys().clone(), values)?));
-        }
-        let expanded = kernels::take(&**dictionary.values(), dictionary.keys())?;
-        return cast_array(entry_type, &expanded, to, options);
+        return cast_dictionary(entry_type, array, to, options);
     }
     if let DataType::LowCardinality(entry_type) = to {
         return encode_dictionary(&cast_array(from, array, entry_type, options)?);
@@ -282,6 +254,42 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
     }
     let nulls = NullBuffer::union(array.nulls(), result.nulls());
     with_validity(&result, nulls.filter(|nulls| nulls.null_count() > 0))
+}
+
+/// The cast where one of the types is another under a name, or one of alternatives; none for other types.
+fn cast_names(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptions) -> Option<Result<ArrayRef>> {
+    if from.simple_aggregate().or_else(|| to.simple_aggregate()).is_some() {
+        return Some(cast_array(&from.without_names(), array, &to.without_names(), options));
+    }
+    if let Some(plain) = nullable_without_name(to) {
+        return Some(cast_array(from, array, &plain, options));
+    }
+    if let DataType::Named(named) = to {
+        // The name of `from` stays: a geometry keeps which shape each of its values is.
+        return Some(cast_array(from, array, named.values(), options));
+    }
+    if alternatives::concerns(from, to) {
+        return Some(alternatives::convert(from, array, to, options));
+    }
+    if let DataType::Named(named) = from {
+        return Some(cast_array(named.values(), array, to, options));
+    }
+    nullable_without_name(from).map(|plain| cast_array(&plain, array, to, options))
+}
+
+/// Converts values of a dictionary: entry by entry, unless an entry that perhaps no row uses is refused.
+fn cast_dictionary(entry_type: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptions) -> Result<ArrayRef> {
+    let dictionary = array.as_dictionary::<UInt32Type>();
+    if let DataType::LowCardinality(to_entry) = to
+        && (to_entry.is_nullable() || !entry_type.is_nullable())
+        && let Ok(values) =
+            cast_array(&entry_type.remove_nullable(), dictionary.values(), &to_entry.remove_nullable(), options)
+        && values.null_count() == 0
+    {
+        return Ok(Arc::new(DictionaryArray::try_new(dictionary.keys().clone(), values)?));
+    }
+    let expanded = kernels::take(&**dictionary.values(), dictionary.keys())?;
+    cast_array(entry_type, &expanded, to, options)
 }
 
 /// `Nullable` of what a name stands around; `None` for other types.
@@ -344,25 +352,8 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
                 i16::try_from(number).ok().filter(|number| names.name(*number).is_some())
             })
         }
-        (T::IPv4, T::IPv6) => {
-            let values = array.as_primitive::<UInt32Type>();
-            let bytes: Vec<u8> = values
-                .values()
-                .iter()
-                .flat_map(|bits| std::net::Ipv4Addr::from_bits(*bits).to_ipv6_mapped().octets())
-                .collect();
-            Ok(Arc::new(FixedSizeBinaryArray::try_new(16, bytes.into(), None)?))
-        }
-        (T::IPv6, T::IPv4) => {
-            let values = array.as_fixed_size_binary();
-            let read = |row: usize| {
-                let octets: [u8; 16] = values.value(row).try_into().unwrap_or_default();
-                std::net::Ipv6Addr::from(octets).to_ipv4_mapped().map(std::net::Ipv4Addr::to_bits)
-            };
-            collect_valid::<UInt32Type>(array, options, read, |_| {
-                Error::new(ErrorCode::CANNOT_CONVERT_TYPE, "IPv6 address is not an IPv4 address mapped to IPv6")
-            })
-        }
+        (T::IPv4, T::IPv6) => address::to_ipv6(array),
+        (T::IPv6, T::IPv4) => address::to_ipv4(array, options),
         (T::IPv4, T::UInt32 | T::UInt64) => numbers(array, to, options, from),
         (T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64 | T::Bool, T::IPv4) if options.mode == CastMode::Plain => {
             numbers(array, to, options, from)
@@ -374,14 +365,7 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
         (_, T::UUID | T::IPv4 | T::IPv6) if from.is_number() && options.mode == CastMode::Accurate => {
             Err(unsafe_value(from, to))
         }
-        (T::UUID | T::IPv6, T::Bool) => {
-            let bytes = array.as_fixed_size_binary();
-            let is_true = |row: usize| u8::from(bytes.value(row).iter().any(|byte| *byte != 0));
-            Ok(Arc::new(PrimitiveArray::<UInt8Type>::new(
-                (0..bytes.len()).map(is_true).collect::<Vec<u8>>().into(),
-                None,
-            )))
-        }
+        (T::UUID | T::IPv6, T::Bool) => Ok(address::to_bool(array)),
         (T::IPv4, T::Bool) => to_bool(array),
         (T::UUID | T::IPv4 | T::IPv6, _) | (_, T::UUID | T::IPv4 | T::IPv6) => Err(no_conversion(from, to)),
         (_, T::Bool) => to_bool(array),

@@ -144,95 +144,99 @@ fn out_of_range(times: &Times, to: &DataType) -> Option<Vec<bool>> {
 
 fn times_as(times: Times, from: &DataType, to: &DataType, options: &CastOptions) -> Result<ArrayRef> {
     match to {
-        DataType::DateTime(_) => {
-            let mut zone = zone_of(to, options)?;
-            let seconds: Vec<u32> = match times {
-                // Calendar types wrap into DateTime as their seconds do; plain numbers are cut to its range.
-                Times::Days(days) if options.cuts_dates => {
-                    // The last day that DateTime has for its whole length.
-                    let last = i64::from(u32::MAX) / DAY_SECONDS - 1;
-                    days.iter().map(|days| zone.to_utc(*days.min(&last) * DAY_SECONDS).max(0) as u32).collect()
-                }
-                Times::Days(days) => days.iter().map(|days| zone.to_utc(days * DAY_SECONDS) as u32).collect(),
-                Times::Seconds(seconds) => seconds.iter().map(|seconds| *seconds as u32).collect(),
-                Times::Ticks(ticks, digits) => {
-                    let per_second = 10i64.pow(digits.into());
-                    ticks.iter().map(|ticks| ticks.div_euclid(per_second) as u32).collect()
-                }
-                Times::Numbers(numbers) => {
-                    numbers.iter().map(|number| (*number).clamp(0, u32::MAX.into()) as u32).collect()
-                }
-                Times::Floats(numbers) => numbers.iter().map(|number| *number as u32).collect(),
-            };
-            Ok(Arc::new(PrimitiveArray::<UInt32Type>::new(seconds.into(), None)))
-        }
-        DataType::DateTime64(digits, _) => {
-            let mut zone = zone_of(to, options)?;
-            let per_second = 10i64.pow((*digits).into());
-            let ticks_of = |seconds: i64| seconds.saturating_mul(per_second);
-            let (least, most) = (ticks_of(*MOMENTS.start()), ticks_of(*MOMENTS.end()).saturating_add(per_second - 1));
-            let ticks: Vec<i64> = match times {
-                Times::Days(days) => days.iter().map(|days| ticks_of(zone.to_utc(days * DAY_SECONDS))).collect(),
-                Times::Seconds(seconds) => seconds.iter().map(|seconds| ticks_of(*seconds)).collect(),
-                Times::Ticks(ticks, found) if found <= *digits => {
-                    let factor = 10i64.pow((digits - found).into());
-                    ticks.iter().map(|ticks| ticks.saturating_mul(factor)).collect()
-                }
-                Times::Ticks(ticks, found) => {
-                    let divisor = 10i64.pow((found - digits).into());
-                    ticks.iter().map(|ticks| ticks / divisor).collect()
-                }
-                Times::Numbers(numbers) => numbers.iter().map(|number| ticks_of(*number).clamp(least, most)).collect(),
-                Times::Floats(numbers) => {
-                    // The product is a number of the argument's type.
-                    let is_narrow = *from == DataType::Float32;
-                    let product = |number: f64| match is_narrow {
-                        true => (number as f32 * per_second as f32) as i64,
-                        false => (number * per_second as f64) as i64,
-                    };
-                    numbers.iter().map(|number| product(*number).clamp(least, most)).collect()
-                }
-            };
-            Ok(Arc::new(PrimitiveArray::<Int64Type>::new(ticks.into(), None)))
-        }
-        _ => {
-            // Moments become dates in their own type's zone, numbers in the session's.
-            let mut zone = zone_of(from, options)?;
-            let mut local_days = |seconds: i64| zone.to_local(seconds).div_euclid(DAY_SECONDS);
-            let is_wide = *to == DataType::Date32;
-            let mut day_of_number = |number: i64| match (is_wide, number) {
-                (false, ..0) => 0,
-                (false, 0..=0xFFFF) => number,
-                (false, _) => local_days(number.min(u32::MAX.into())),
-                (true, _) if number < DATE32_MIN.into() => DATE32_MIN.into(),
-                (true, _) if number <= DATE32_MAX.into() => number,
-                (true, _) => local_days(number.min(*MOMENTS.end())),
-            };
-            let days: Vec<i64> = match times {
-                Times::Days(days) => days,
-                Times::Numbers(numbers) => numbers.iter().map(|number| day_of_number(*number)).collect(),
-                Times::Floats(numbers) => numbers
-                    .iter()
-                    .map(|number| if number.is_nan() { DATE32_MIN.into() } else { day_of_number(*number as i64) })
-                    .collect(),
-                Times::Seconds(seconds) => seconds.iter().map(|seconds| local_days(*seconds)).collect(),
-                Times::Ticks(ticks, digits) => {
-                    let per_second = 10i64.pow(digits.into());
-                    ticks.iter().map(|ticks| local_days(ticks.div_euclid(per_second))).collect()
-                }
-            };
-            Ok(if is_wide {
-                let clamp = |day: i64| day.clamp(DATE32_MIN.into(), DATE32_MAX.into()) as i32;
-                Arc::new(PrimitiveArray::<Int32Type>::new(
-                    days.into_iter().map(clamp).collect::<Vec<i32>>().into(),
-                    None,
-                ))
-            } else {
-                Arc::new(PrimitiveArray::<UInt16Type>::new(
-                    days.into_iter().map(|day| day as u16).collect::<Vec<u16>>().into(),
-                    None,
-                ))
-            })
-        }
+        DataType::DateTime(_) => as_seconds(times, to, options),
+        DataType::DateTime64(digits, _) => as_ticks(times, from, to, *digits, options),
+        _ => as_days(times, from, to, options),
     }
+}
+
+/// Times as those of `DateTime`.
+fn as_seconds(times: Times, to: &DataType, options: &CastOptions) -> Result<ArrayRef> {
+    let mut zone = zone_of(to, options)?;
+    let seconds: Vec<u32> = match times {
+        // Calendar types wrap into DateTime as their seconds do; plain numbers are cut to its range.
+        Times::Days(days) if options.cuts_dates => {
+            // The last day that DateTime has for its whole length.
+            let last = i64::from(u32::MAX) / DAY_SECONDS - 1;
+            days.iter().map(|days| zone.to_utc(*days.min(&last) * DAY_SECONDS).max(0) as u32).collect()
+        }
+        Times::Days(days) => days.iter().map(|days| zone.to_utc(days * DAY_SECONDS) as u32).collect(),
+        Times::Seconds(seconds) => seconds.iter().map(|seconds| *seconds as u32).collect(),
+        Times::Ticks(ticks, digits) => {
+            let per_second = 10i64.pow(digits.into());
+            ticks.iter().map(|ticks| ticks.div_euclid(per_second) as u32).collect()
+        }
+        Times::Numbers(numbers) => numbers.iter().map(|number| (*number).clamp(0, u32::MAX.into()) as u32).collect(),
+        Times::Floats(numbers) => numbers.iter().map(|number| *number as u32).collect(),
+    };
+    Ok(Arc::new(PrimitiveArray::<UInt32Type>::new(seconds.into(), None)))
+}
+
+/// Times as those of `DateTime64` with so many digits.
+fn as_ticks(times: Times, from: &DataType, to: &DataType, digits: u8, options: &CastOptions) -> Result<ArrayRef> {
+    let mut zone = zone_of(to, options)?;
+    let per_second = 10i64.pow(digits.into());
+    let ticks_of = |seconds: i64| seconds.saturating_mul(per_second);
+    let (least, most) = (ticks_of(*MOMENTS.start()), ticks_of(*MOMENTS.end()).saturating_add(per_second - 1));
+    let ticks: Vec<i64> = match times {
+        Times::Days(days) => days.iter().map(|days| ticks_of(zone.to_utc(days * DAY_SECONDS))).collect(),
+        Times::Seconds(seconds) => seconds.iter().map(|seconds| ticks_of(*seconds)).collect(),
+        Times::Ticks(ticks, found) if found <= digits => {
+            let factor = 10i64.pow((digits - found).into());
+            ticks.iter().map(|ticks| ticks.saturating_mul(factor)).collect()
+        }
+        Times::Ticks(ticks, found) => {
+            let divisor = 10i64.pow((found - digits).into());
+            ticks.iter().map(|ticks| ticks / divisor).collect()
+        }
+        Times::Numbers(numbers) => numbers.iter().map(|number| ticks_of(*number).clamp(least, most)).collect(),
+        Times::Floats(numbers) => {
+            // The product is a number of the argument's type.
+            let is_narrow = *from == DataType::Float32;
+            let product = |number: f64| match is_narrow {
+                true => (number as f32 * per_second as f32) as i64,
+                false => (number * per_second as f64) as i64,
+            };
+            numbers.iter().map(|number| product(*number).clamp(least, most)).collect()
+        }
+    };
+    Ok(Arc::new(PrimitiveArray::<Int64Type>::new(ticks.into(), None)))
+}
+
+/// Times as those of `Date` or `Date32`.
+fn as_days(times: Times, from: &DataType, to: &DataType, options: &CastOptions) -> Result<ArrayRef> {
+    // Moments become dates in their own type's zone, numbers in the session's.
+    let mut zone = zone_of(from, options)?;
+    let mut local_days = |seconds: i64| zone.to_local(seconds).div_euclid(DAY_SECONDS);
+    let is_wide = *to == DataType::Date32;
+    let mut day_of_number = |number: i64| match (is_wide, number) {
+        (false, ..0) => 0,
+        (false, 0..=0xFFFF) => number,
+        (false, _) => local_days(number.min(u32::MAX.into())),
+        (true, _) if number < DATE32_MIN.into() => DATE32_MIN.into(),
+        (true, _) if number <= DATE32_MAX.into() => number,
+        (true, _) => local_days(number.min(*MOMENTS.end())),
+    };
+    let days: Vec<i64> = match times {
+        Times::Days(days) => days,
+        Times::Numbers(numbers) => numbers.iter().map(|number| day_of_number(*number)).collect(),
+        Times::Floats(numbers) => numbers
+            .iter()
+            .map(|number| if number.is_nan() { DATE32_MIN.into() } else { day_of_number(*number as i64) })
+            .collect(),
+        Times::Seconds(seconds) => seconds.iter().map(|seconds| local_days(*seconds)).collect(),
+        Times::Ticks(ticks, digits) => {
+            let per_second = 10i64.pow(digits.into());
+            ticks.iter().map(|ticks| local_days(ticks.div_euclid(per_second))).collect()
+        }
+    };
+    Ok(if is_wide {
+        let clamp = |day: i64| day.clamp(DATE32_MIN.into(), DATE32_MAX.into()) as i32;
+        Arc::new(PrimitiveArray::<Int32Type>::new(days.into_iter().map(clamp).collect::<Vec<i32>>().into(), None))
+    } else {
+        Arc::new(PrimitiveArray::<UInt16Type>::new(
+            days.into_iter().map(|day| day as u16).collect::<Vec<u16>>().into(),
+            None,
+        ))
+    })
 }

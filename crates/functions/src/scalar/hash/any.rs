@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, FixedSizeBinaryArray};
-use arrow_buffer::ToByteSlice;
+use arrow_buffer::{ArrowNativeType, ScalarBuffer, ToByteSlice};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, grow, match_primitive};
 
 use crate::function::BoundFunction;
@@ -436,24 +436,7 @@ fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut 
                 hash_column(algorithm, &Column::new(element.data_type.clone(), values.clone()), hashes)?;
             }
         }
-        DataType::Array(_) | DataType::Map(..) => {
-            let item = column.data_type().list_item();
-            let lists = array.as_list::<i32>();
-            // A slice of a column has the items of all of it.
-            let bounds = lists.value_offsets();
-            let (first, last) = (bounds[0] as usize, bounds[lists.len()] as usize);
-            let items = lists.values().slice(first, last - first);
-            let items = hash_items(algorithm, &Column::new(item, items))?;
-            add(algorithm, hashes, lists.offsets().lengths().map(|length| (algorithm.length)(length as u64)));
-            let Some(hashes) = hashes else { return Ok(()) };
-            for (hash, ends) in hashes.iter_mut().zip(bounds.windows(2)) {
-                let items = items.get(ends[0] as usize - first..ends[1] as usize - first).unwrap_or_default();
-                for some in items.chunks(ITEMS_AT_ONCE) {
-                    checkpoint(4 * some.len())?;
-                    *hash = some.iter().fold(*hash, |hash, item| (algorithm.combine)(hash, *item));
-                }
-            }
-        }
+        DataType::Array(_) | DataType::Map(..) => hash_lists(algorithm, column, hashes)?,
         DataType::String => {
             let strings = array.as_binary::<i32>();
             add(algorithm, hashes, (0..strings.len()).map(|row| (algorithm.bytes)(strings.value(row))));
@@ -504,24 +487,51 @@ fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut 
         }
         DataType::Nothing => {}
         _ => match_primitive!(array.data_type(), T => {
-            let values = array.as_primitive::<T>().values();
-            match (algorithm.number, algorithm.numbers) {
-                (Some(number), _) => {
-                    add(algorithm, hashes, values.iter().map(|value| number(bits(value.to_byte_slice()))));
-                }
-                (None, Some(numbers)) if values.inner().len() <= 8 * values.len() => {
-                    let width = values.inner().len() / values.len().max(1);
-                    let (mut words, mut new) = (Vec::with_capacity(NUMBERS_AT_ONCE), Vec::with_capacity(values.len()));
-                    for some in values.chunks(NUMBERS_AT_ONCE) {
-                        words.clear();
-                        words.extend(some.iter().map(|value| bits(value.to_byte_slice())));
-                        numbers(&words, width, &mut new);
-                    }
-                    add(algorithm, hashes, new.into_iter());
-                }
-                (None, _) => add(algorithm, hashes, values.iter().map(|value| (algorithm.bytes)(value.to_byte_slice()))),
-            }
+            hash_numbers(algorithm, array.as_primitive::<T>().values(), hashes);
         }, _ => return Err(Error::logical(format!("a column of {} is not hashed", column.data_type())))),
+    }
+    Ok(())
+}
+
+/// Hashes numbers in the way that the algorithm has for them: as numbers, many at once, or by their bytes.
+fn hash_numbers<H: Copy, N: ArrowNativeType>(
+    algorithm: &Algorithm<H>,
+    values: &ScalarBuffer<N>,
+    hashes: &mut Option<Vec<H>>,
+) {
+    match (algorithm.number, algorithm.numbers) {
+        (Some(number), _) => add(algorithm, hashes, values.iter().map(|value| number(bits(value.to_byte_slice())))),
+        (None, Some(numbers)) if values.inner().len() <= 8 * values.len() => {
+            let width = values.inner().len() / values.len().max(1);
+            let (mut words, mut new) = (Vec::with_capacity(NUMBERS_AT_ONCE), Vec::with_capacity(values.len()));
+            for some in values.chunks(NUMBERS_AT_ONCE) {
+                words.clear();
+                words.extend(some.iter().map(|value| bits(value.to_byte_slice())));
+                numbers(&words, width, &mut new);
+            }
+            add(algorithm, hashes, new.into_iter());
+        }
+        (None, _) => add(algorithm, hashes, values.iter().map(|value| (algorithm.bytes)(value.to_byte_slice()))),
+    }
+}
+
+/// Hashes arrays or maps: the length of each, and then its items in their order.
+fn hash_lists<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut Option<Vec<H>>) -> Result<()> {
+    let item = column.data_type().list_item();
+    let lists = column.array().as_list::<i32>();
+    // A slice of a column has the items of all of it.
+    let bounds = lists.value_offsets();
+    let (first, last) = (bounds[0] as usize, bounds[lists.len()] as usize);
+    let items = lists.values().slice(first, last - first);
+    let items = hash_items(algorithm, &Column::new(item, items))?;
+    add(algorithm, hashes, lists.offsets().lengths().map(|length| (algorithm.length)(length as u64)));
+    let Some(hashes) = hashes else { return Ok(()) };
+    for (hash, ends) in hashes.iter_mut().zip(bounds.windows(2)) {
+        let items = items.get(ends[0] as usize - first..ends[1] as usize - first).unwrap_or_default();
+        for some in items.chunks(ITEMS_AT_ONCE) {
+            checkpoint(4 * some.len())?;
+            *hash = some.iter().fold(*hash, |hash, item| (algorithm.combine)(hash, *item));
+        }
     }
     Ok(())
 }

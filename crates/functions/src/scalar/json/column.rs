@@ -49,6 +49,103 @@ fn range_of(data_type: &DataType) -> Option<(i128, i128)> {
     })
 }
 
+/// Appends a value of a type that is written as one text; `false` where the element is none, and then no row is there.
+fn append_text(
+    reader: &mut ValueReader,
+    data_type: &DataType,
+    element: Element<'_, '_>,
+    scratch: &mut Vec<u8>,
+) -> bool {
+    let rows = reader.rows();
+    let read = match element.node() {
+        // An object of JSON's type is the element itself, and so is what a type of alternatives takes for no text.
+        Node::Object { .. } if matches!(data_type, DataType::Json(_)) => {
+            element.append(scratch);
+            reader.read_json(scratch).map(drop)
+        }
+        _ if matches!(data_type, DataType::Json(_)) => return false,
+        Node::Object { .. } | Node::Array { .. } | Node::Static(StaticNode::Bool(_))
+            if data_type.is_of_alternatives() =>
+        {
+            element.append(scratch);
+            reader.read_json(scratch).map(drop)
+        }
+        Node::String(text) => reader.read_whole(text.as_bytes()),
+        // Of a float a wide integer has what is before the point; adding 0 makes -0 a 0.
+        Node::Static(StaticNode::F64(number)) if data_type.is_wide_integer() => {
+            reader.read_whole(format!("{:.0}", number.trunc() + 0.0).as_bytes())
+        }
+        Node::Static(StaticNode::I64(_) | StaticNode::U64(_) | StaticNode::F64(_)) => {
+            element.append(scratch);
+            reader.read_whole(scratch)
+        }
+        // Of what is no text a FixedString has the document's.
+        _ if matches!(data_type, DataType::FixedString(_)) => {
+            element.append(scratch);
+            reader.read_whole(scratch)
+        }
+        _ => return false,
+    };
+    if read.is_err() {
+        reader.truncate(rows);
+    }
+    read.is_ok()
+}
+
+/// Appends an array, with defaults for items that do not fit; `false` where the element is none, or no item fits.
+fn append_array(items: &mut Builder, ends: &mut Vec<i32>, element: Element<'_, '_>) -> Result<bool> {
+    let Node::Array { len, .. } = element.node() else { return Ok(false) };
+    let before = items.rows();
+    let mut fitting = 0;
+    for item in element.items() {
+        checkpoint(16)?;
+        if items.append(item)? {
+            fitting += 1;
+        } else {
+            items.append_default();
+        }
+    }
+    // An array of which no item fits is none of the type.
+    if fitting == 0 && len > 0 {
+        items.truncate(before);
+        return Ok(false);
+    }
+    ends.push(end(items.rows())?);
+    Ok(true)
+}
+
+/// Appends a tuple, with defaults for what is missing or does not fit; `false` where nothing fits.
+fn append_tuple(
+    elements: &mut [(Option<Arc<str>>, Builder)],
+    rows: &mut usize,
+    element: Element<'_, '_>,
+) -> Result<bool> {
+    let node = element.node();
+    let mut fitting = 0;
+    let is_object = matches!(node, Node::Object { .. });
+    if !is_object && !matches!(node, Node::Array { .. }) {
+        return Ok(false);
+    }
+    let mut in_order = element.items().chain(element.members().map(|(_, value)| value));
+    for (name, builder) in elements.iter_mut() {
+        let value = match name {
+            Some(name) if is_object => element.member(name.as_bytes(), false).map(|(_, value)| value),
+            _ => in_order.next(),
+        };
+        if value.map_or(Ok(false), |value| builder.append(value))? {
+            fitting += 1;
+        } else {
+            builder.append_default();
+        }
+    }
+    if fitting == 0 {
+        elements.iter_mut().for_each(|(_, builder)| builder.truncate(*rows));
+        return Ok(false);
+    }
+    *rows += 1;
+    Ok(true)
+}
+
 impl Builder {
     /// An empty builder.
     ///
@@ -166,62 +263,8 @@ impl Builder {
                 }
                 Ok(true)
             }
-            Shape::Text(reader) => {
-                let rows = reader.rows();
-                let read = match node {
-                    // An object of JSON's type is the element itself, and so is what a type of alternatives takes for no text.
-                    Node::Object { .. } if matches!(data_type, DataType::Json(_)) => {
-                        element.append(scratch);
-                        reader.read_json(scratch).map(drop)
-                    }
-                    _ if matches!(data_type, DataType::Json(_)) => return Ok(false),
-                    Node::Object { .. } | Node::Array { .. } | Node::Static(StaticNode::Bool(_))
-                        if data_type.is_of_alternatives() =>
-                    {
-                        element.append(scratch);
-                        reader.read_json(scratch).map(drop)
-                    }
-                    Node::String(text) => reader.read_whole(text.as_bytes()),
-                    // Of a float a wide integer has what is before the point; adding 0 makes -0 a 0.
-                    Node::Static(StaticNode::F64(number)) if data_type.is_wide_integer() => {
-                        reader.read_whole(format!("{:.0}", number.trunc() + 0.0).as_bytes())
-                    }
-                    Node::Static(StaticNode::I64(_) | StaticNode::U64(_) | StaticNode::F64(_)) => {
-                        element.append(scratch);
-                        reader.read_whole(scratch)
-                    }
-                    // Of what is no text a FixedString has the document's.
-                    _ if matches!(data_type, DataType::FixedString(_)) => {
-                        element.append(scratch);
-                        reader.read_whole(scratch)
-                    }
-                    _ => return Ok(false),
-                };
-                if read.is_err() {
-                    reader.truncate(rows);
-                }
-                Ok(read.is_ok())
-            }
-            Shape::Array(items, ends) => {
-                let Node::Array { len, .. } = node else { return Ok(false) };
-                let before = items.rows();
-                let mut fitting = 0;
-                for item in element.items() {
-                    checkpoint(16)?;
-                    if items.append(item)? {
-                        fitting += 1;
-                    } else {
-                        items.append_default();
-                    }
-                }
-                // An array of which no item fits is none of the type.
-                if fitting == 0 && len > 0 {
-                    items.truncate(before);
-                    return Ok(false);
-                }
-                ends.push(end(items.rows())?);
-                Ok(true)
-            }
+            Shape::Text(reader) => Ok(append_text(reader, data_type, element, scratch)),
+            Shape::Array(items, ends) => append_array(items, ends, element),
             Shape::Map(keys, values, ends) => {
                 let Node::Object { .. } = node else { return Ok(false) };
                 for (key, value) in element.members() {
@@ -233,31 +276,7 @@ impl Builder {
                 ends.push(end(keys.rows())?);
                 Ok(true)
             }
-            Shape::Tuple(elements, rows) => {
-                let mut fitting = 0;
-                let is_object = matches!(node, Node::Object { .. });
-                if !is_object && !matches!(node, Node::Array { .. }) {
-                    return Ok(false);
-                }
-                let mut in_order = element.items().chain(element.members().map(|(_, value)| value));
-                for (name, builder) in elements.iter_mut() {
-                    let value = match name {
-                        Some(name) if is_object => element.member(name.as_bytes(), false).map(|(_, value)| value),
-                        _ => in_order.next(),
-                    };
-                    if value.map_or(Ok(false), |value| builder.append(value))? {
-                        fitting += 1;
-                    } else {
-                        builder.append_default();
-                    }
-                }
-                if fitting == 0 {
-                    elements.iter_mut().for_each(|(_, builder)| builder.truncate(*rows));
-                    return Ok(false);
-                }
-                *rows += 1;
-                Ok(true)
-            }
+            Shape::Tuple(elements, rows) => append_tuple(elements, rows, element),
             Shape::Nullable(..) | Shape::LowCardinality(_) => Ok(false),
         }
     }

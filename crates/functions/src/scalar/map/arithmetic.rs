@@ -99,31 +99,7 @@ pub(super) fn combine(call: &Call<'_>, subtracts: bool) -> Bound {
         return refused(format!("Expected same {key} type for all keys in {name}"));
     }
     let values: Vec<&DataType> = types.iter().map(|(_, value)| value).collect();
-    let value = if values.iter().all(|value| value.is_float()) {
-        DataType::Float64
-    } else if values.iter().all(|value| value.is_unsigned_integer()) {
-        DataType::UInt64
-    } else if values.iter().all(|value| value.is_integer()) {
-        DataType::Int64
-    } else if let Some(wide) =
-        values.first().filter(|first| first.is_wide_integer() && values.iter().all(|value| value == *first))
-    {
-        (*wide).clone()
-    } else if let Some(DataType::Decimal(..)) = values.first() {
-        let sum = |value: &DataType| match value {
-            DataType::Decimal(precision, scale) => {
-                Some(DataType::Decimal(if *precision > DECIMAL128_DIGITS { 76 } else { DECIMAL128_DIGITS }, *scale))
-            }
-            _ => None,
-        };
-        let sums = values.iter().map(|value| sum(value)).collect::<Vec<_>>();
-        match &sums[..] {
-            [Some(first), others @ ..] if others.iter().all(|other| other.as_ref() == Some(first)) => first.clone(),
-            _ => return refused(format!("All value types in {name} should be decimals of one scale")),
-        }
-    } else {
-        return refused(format!("All value types in {name} should be either or float or integer"));
-    };
+    let value = sum_type(name, &values)?;
     let is_map = matches!(call.type_of(0), DataType::Map(..));
     let result = result_type(is_map, &key, &value);
     let text = call.text_options()?;
@@ -133,32 +109,7 @@ pub(super) fn combine(call: &Call<'_>, subtracts: bool) -> Bound {
         let all_keys = Column::concat(&entries.iter().map(|entries| entries.keys.clone()).collect::<Vec<_>>())?;
         let (numbers, _) = item_numbers(&all_keys, &text)?;
         let order = ItemOrder::new(&all_keys, false)?;
-        let starts: Vec<usize> =
-            entries.iter().scan(0, |sum, entries| Some(std::mem::replace(sum, *sum + entries.keys.rows()))).collect();
-        let (mut chosen, mut ends) = (Vec::new(), vec![0]);
-        // For each chosen key, where its values are and in which arguments.
-        let mut sums: Vec<Vec<(usize, usize)>> = Vec::new();
-        for row in 0..rows {
-            let mut places: HashMap<u32, usize> = HashMap::new();
-            let mut own: Vec<(u32, Vec<(usize, usize)>)> = Vec::new();
-            for (at, entries) in entries.iter().enumerate() {
-                for (key_at, value_at) in entries.row(row) {
-                    checkpoint(16)?;
-                    let position = starts[at] + key_at;
-                    let place = *places.entry(numbers[position]).or_insert_with(|| {
-                        own.push((position as u32, Vec::new()));
-                        own.len() - 1
-                    });
-                    own[place].1.push((at, value_at));
-                }
-            }
-            own.sort_by(|left, right| order.compare(left.0 as usize, right.0 as usize));
-            for (position, values) in own {
-                chosen.push(position);
-                sums.push(values);
-            }
-            ends.push(chosen.len() as i32);
-        }
+        let Merged { chosen, ends, sums } = merged(&entries, &numbers, &order, rows)?;
         let converted = entries.iter().map(|entries| cast(&entries.values, &value, &CastOptions::default()));
         let converted = converted.collect::<Result<Vec<_>>>()?;
         macro_rules! summed {
@@ -182,6 +133,79 @@ pub(super) fn combine(call: &Call<'_>, subtracts: bool) -> Bound {
         let keys = all_keys.take(&UInt32Array::from(chosen))?;
         finish(&result, keys, values, ends, rows)
     })
+}
+
+/// The type of the sums of values of these types.
+fn sum_type(name: &str, values: &[&DataType]) -> Result<DataType> {
+    let refused = |what: &str| {
+        Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, format!("All value types in {name} should be {what}")))
+    };
+    if values.iter().all(|value| value.is_float()) {
+        return Ok(DataType::Float64);
+    }
+    if values.iter().all(|value| value.is_unsigned_integer()) {
+        return Ok(DataType::UInt64);
+    }
+    if values.iter().all(|value| value.is_integer()) {
+        return Ok(DataType::Int64);
+    }
+    if let Some(wide) =
+        values.first().filter(|first| first.is_wide_integer() && values.iter().all(|value| value == *first))
+    {
+        return Ok((*wide).clone());
+    }
+    let Some(DataType::Decimal(..)) = values.first() else { return refused("either or float or integer") };
+    let sum = |value: &DataType| match value {
+        DataType::Decimal(precision, scale) => {
+            Some(DataType::Decimal(if *precision > DECIMAL128_DIGITS { 76 } else { DECIMAL128_DIGITS }, *scale))
+        }
+        _ => None,
+    };
+    let sums = values.iter().map(|value| sum(value)).collect::<Vec<_>>();
+    match &sums[..] {
+        [Some(first), others @ ..] if others.iter().all(|other| other.as_ref() == Some(first)) => Ok(first.clone()),
+        _ => refused("decimals of one scale"),
+    }
+}
+
+/// The keys that the maps of each row have together.
+struct Merged {
+    /// Where each key is among those of all arguments.
+    chosen: Vec<u32>,
+    /// Where each row's keys end.
+    ends: Vec<i32>,
+    /// For each chosen key, where its values are and in which arguments.
+    sums: Vec<Vec<(usize, usize)>>,
+}
+
+/// Merges the keys of each row, in their order; `numbers` tell which are equal.
+fn merged(entries: &[Entries], numbers: &[u32], order: &ItemOrder, rows: usize) -> Result<Merged> {
+    let starts: Vec<usize> =
+        entries.iter().scan(0, |sum, entries| Some(std::mem::replace(sum, *sum + entries.keys.rows()))).collect();
+    let (mut chosen, mut ends) = (Vec::new(), vec![0]);
+    let mut sums: Vec<Vec<(usize, usize)>> = Vec::new();
+    for row in 0..rows {
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        let mut own: Vec<(u32, Vec<(usize, usize)>)> = Vec::new();
+        for (at, entries) in entries.iter().enumerate() {
+            for (key_at, value_at) in entries.row(row) {
+                checkpoint(16)?;
+                let position = starts[at] + key_at;
+                let place = *places.entry(numbers[position]).or_insert_with(|| {
+                    own.push((position as u32, Vec::new()));
+                    own.len() - 1
+                });
+                own[place].1.push((at, value_at));
+            }
+        }
+        own.sort_by(|left, right| order.compare(left.0 as usize, right.0 as usize));
+        for (position, values) in own {
+            chosen.push(position);
+            sums.push(values);
+        }
+        ends.push(chosen.len() as i32);
+    }
+    Ok(Merged { chosen, ends, sums })
 }
 
 /// The sums of integers past 64 bits, or of decimals that are held as such: of each, the columns and the rows of its terms.

@@ -220,14 +220,7 @@ impl Writer {
                 Ok(part)
             }
             (DataType::Array(item), Language::Protobuf) => {
-                // Fields are repeated, types are not: an array of arrays is one of messages.
-                let item = match **item {
-                    DataType::Array(_) | DataType::Map(..) => {
-                        self.part(name, &vec![(name.to_owned(), (**item).clone())], depth)?
-                    }
-                    _ => self.type_name(item, name, depth)?,
-                };
-                Ok(format!("repeated {item}"))
+                Ok(format!("repeated {}", self.single_name(item, name, depth)?))
             }
             (DataType::Array(item), Language::CapnProto) => Ok(format!("List({})", self.type_name(item, name, depth)?)),
             (DataType::Tuple(elements), _) => {
@@ -249,28 +242,10 @@ impl Writer {
                         ));
                     }
                 };
-                let of_value = format!("{name}Value");
-                let value = match **value {
-                    DataType::Array(_) | DataType::Map(..) => {
-                        self.part(&of_value, &vec![(of_value.clone(), (**value).clone())], depth)?
-                    }
-                    _ => self.type_name(value, &of_value, depth)?,
-                };
+                let value = self.single_name(value, &format!("{name}Value"), depth)?;
                 Ok(format!("map<{key}, {value}>"))
             }
-            (DataType::Map(key, value), Language::CapnProto) => {
-                let part = message_name(name);
-                self.open("struct", &part, depth);
-                self.open("struct", "Entry", depth + 1);
-                let key = self.type_name(key, "key", depth + 2)?;
-                let value = self.type_name(value, "value", depth + 2)?;
-                self.line("key", &key, 0, depth + 2);
-                self.line("value", &value, 1, depth + 2);
-                self.close(depth + 1);
-                self.line("entries", "List(Entry)", 0, depth + 1);
-                self.close(depth);
-                Ok(part)
-            }
+            (DataType::Map(key, value), Language::CapnProto) => self.map_of_entries(key, value, name, depth),
             (DataType::Enum8(values) | DataType::Enum16(values), _) => {
                 let part = message_name(name);
                 self.open("enum", &part, depth);
@@ -287,6 +262,31 @@ impl Writer {
                 format!("Type {other} is not supported for conversion into {} schema", language.name()),
             )),
         }
+    }
+
+    /// The name of a type that Protobuf can repeat. Fields are repeated, types are not: arrays and maps are messages.
+    fn single_name(&mut self, data_type: &DataType, name: &str, depth: usize) -> Result<String> {
+        match data_type {
+            DataType::Array(_) | DataType::Map(..) => {
+                self.part(name, &vec![(name.to_owned(), data_type.clone())], depth)
+            }
+            _ => self.type_name(data_type, name, depth),
+        }
+    }
+
+    /// The struct of a map in Cap'n Proto: a list of entries.
+    fn map_of_entries(&mut self, key: &DataType, value: &DataType, name: &str, depth: usize) -> Result<String> {
+        let part = message_name(name);
+        self.open("struct", &part, depth);
+        self.open("struct", "Entry", depth + 1);
+        let key = self.type_name(key, "key", depth + 2)?;
+        let value = self.type_name(value, "value", depth + 2)?;
+        self.line("key", &key, 0, depth + 2);
+        self.line("value", &value, 1, depth + 2);
+        self.close(depth + 1);
+        self.line("entries", "List(Entry)", 0, depth + 1);
+        self.close(depth);
+        Ok(part)
     }
 }
 

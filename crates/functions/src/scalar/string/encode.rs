@@ -43,67 +43,36 @@ pub(super) fn resolve_char(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 /// `hex` and `bin`: the bytes of a value, most significant first where it is a number, without leading zero bytes.
 pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
-    let (append, digits): (fn(&mut Vec<u8>, u8), usize) =
-        if call.name == "hex" { (append_hex, 2) } else { (append_bin, 8) };
+    let digits = if call.name == "hex" {
+        Digits { append: append_hex, of_byte: 2 }
+    } else {
+        Digits { append: append_bin, of_byte: 8 }
+    };
     match call.type_of(0) {
         DataType::String
         | DataType::FixedString(_)
         | DataType::UUID
         | DataType::IPv6
-        | DataType::AggregateFunction(_) => call.bind(DataType::String, move |arguments, rows| {
-            let strings = Strings::of(arguments, 0)?;
-            string_column(rows, strings.bytes(rows) * 2, |out, row| {
-                let bytes = strings.get(row).len();
-                checkpoint(bytes)?;
-                grow(out, bytes * digits)?;
-                strings.get(row).iter().for_each(|&byte| append(out, byte));
-                Ok(())
-            })
-        }),
+        | DataType::AggregateFunction(_) => {
+            call.bind(DataType::String, move |arguments, rows| digits.of_strings(&Strings::of(arguments, 0)?, rows))
+        }
         DataType::BFloat16 => call.bind(DataType::String, move |arguments, rows| {
             let column = argument(arguments, 0)?.materialize()?;
             let floats = column.as_primitive::<Float32Type>()?;
             string_column(rows, rows * 4, |out, row| {
                 let half = (floats.value(row).to_bits() >> 16) as u16;
-                half.to_le_bytes().iter().for_each(|&byte| append(out, byte));
+                half.to_le_bytes().iter().for_each(|&byte| (digits.append)(out, byte));
                 Ok(())
             })
         }),
         DataType::Float32 | DataType::Float64 => call.bind(DataType::String, move |arguments, rows| {
-            let column = argument(arguments, 0)?.materialize()?;
-            // Floats are shown as they lie in memory.
-            if let Some(narrow) = column.array().as_primitive_opt::<Float32Type>() {
-                return string_column(rows, rows * 8, |out, row| {
-                    narrow.value(row).to_le_bytes().iter().for_each(|&byte| append(out, byte));
-                    Ok(())
-                });
-            }
-            let wide = column.as_primitive::<Float64Type>()?;
-            string_column(rows, rows * 16, |out, row| {
-                wide.value(row).to_le_bytes().iter().for_each(|&byte| append(out, byte));
-                Ok(())
-            })
+            digits.of_floats(&argument(arguments, 0)?.materialize()?, rows)
         }),
         // Decimals are shown as they lie in memory, wide integers as numbers.
         wide if wide.is_decimal() || wide.is_wide_integer() => {
             let (width, is_number) = (wide.fixed_width_bytes().unwrap_or(16), wide.is_wide_integer());
             call.bind(DataType::String, move |arguments, rows| {
-                let column = argument(arguments, 0)?.materialize()?;
-                let mut bytes = Vec::new();
-                grow(&mut bytes, width.saturating_mul(rows))?;
-                match_integer!(column.data_type(), T => {
-                    T::values(&**column.array()).iter().for_each(|value| value.append_bytes(&mut bytes));
-                }, _ => {});
-                string_column(rows, rows * width, |out, row| {
-                    let value = bytes.get(row * width..(row + 1) * width).unwrap_or_default();
-                    if is_number {
-                        let length = value.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
-                        value.iter().take(length).rev().for_each(|&byte| append(out, byte));
-                    } else {
-                        value.iter().for_each(|&byte| append(out, byte));
-                    }
-                    Ok(())
-                })
+                digits.of_wide(&argument(arguments, 0)?.materialize()?, rows, width, is_number)
             })
         }
         number
@@ -112,17 +81,75 @@ pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
         {
             let width = number.fixed_width_bytes().unwrap_or(8);
             call.bind(DataType::String, move |arguments, rows| {
-                let column = argument(arguments, 0)?.materialize()?;
-                let bits = bits(&column)?;
-                string_column(rows, rows * width, |out, row| {
-                    let bytes = &bits[row].to_be_bytes()[8 - width..];
-                    let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
-                    bytes[zeros.min(width - 1)..].iter().for_each(|&byte| append(out, byte));
-                    Ok(())
-                })
+                digits.of_integers(&argument(arguments, 0)?.materialize()?, rows, width)
             })
         }
         _ => Err(call.illegal(0)),
+    }
+}
+
+/// How bytes become digits.
+#[derive(Clone, Copy)]
+struct Digits {
+    append: fn(&mut Vec<u8>, u8),
+    /// Digits of one byte.
+    of_byte: usize,
+}
+
+impl Digits {
+    fn of_strings(self, strings: &Strings<'_>, rows: usize) -> Result<Column> {
+        string_column(rows, strings.bytes(rows) * 2, |out, row| {
+            let bytes = strings.get(row).len();
+            checkpoint(bytes)?;
+            grow(out, bytes * self.of_byte)?;
+            strings.get(row).iter().for_each(|&byte| (self.append)(out, byte));
+            Ok(())
+        })
+    }
+
+    /// Of floats, which are shown as they lie in memory.
+    fn of_floats(self, column: &Column, rows: usize) -> Result<Column> {
+        if let Some(narrow) = column.array().as_primitive_opt::<Float32Type>() {
+            return string_column(rows, rows * 8, |out, row| {
+                narrow.value(row).to_le_bytes().iter().for_each(|&byte| (self.append)(out, byte));
+                Ok(())
+            });
+        }
+        let wide = column.as_primitive::<Float64Type>()?;
+        string_column(rows, rows * 16, |out, row| {
+            wide.value(row).to_le_bytes().iter().for_each(|&byte| (self.append)(out, byte));
+            Ok(())
+        })
+    }
+
+    /// Of decimals and integers of many bytes; of numbers, the highest digits first and without leading zeros.
+    fn of_wide(self, column: &Column, rows: usize, width: usize, is_number: bool) -> Result<Column> {
+        let mut bytes = Vec::new();
+        grow(&mut bytes, width.saturating_mul(rows))?;
+        match_integer!(column.data_type(), T => {
+            T::values(&**column.array()).iter().for_each(|value| value.append_bytes(&mut bytes));
+        }, _ => {});
+        string_column(rows, rows * width, |out, row| {
+            let value = bytes.get(row * width..(row + 1) * width).unwrap_or_default();
+            if is_number {
+                let length = value.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
+                value.iter().take(length).rev().for_each(|&byte| (self.append)(out, byte));
+            } else {
+                value.iter().for_each(|&byte| (self.append)(out, byte));
+            }
+            Ok(())
+        })
+    }
+
+    /// Of integers of up to 8 bytes, without leading zeros.
+    fn of_integers(self, column: &Column, rows: usize, width: usize) -> Result<Column> {
+        let bits = bits(column)?;
+        string_column(rows, rows * width, |out, row| {
+            let bytes = &bits[row].to_be_bytes()[8 - width..];
+            let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+            bytes[zeros.min(width - 1)..].iter().for_each(|&byte| (self.append)(out, byte));
+            Ok(())
+        })
     }
 }
 

@@ -55,23 +55,8 @@ fn constant(call: &Call<'_>, at: usize, which: &str) -> Result<usize> {
 /// `…Transposed(vectors, reference, bits[, dimensions])`, and `…TransposedQuantized`.
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(3..=4)?;
-    let qbit = match call.type_of(0) {
-        DataType::Named(named) => match &named.name {
-            TypeName::QBit(qbit) => Some(qbit),
-            TypeName::Shape(_) => None,
-        },
-        _ => None,
-    };
-    let qbit = qbit.ok_or_else(|| {
-        wrong(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, format!("First argument of function {} must be a QBit", call.name))
-    })?;
     let is_quantized = call.name.ends_with("Quantized");
-    if is_quantized && qbit.element != DataType::Int8 {
-        return Err(wrong(
-            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-            format!("First argument of function {} must be a QBit of Int8", call.name),
-        ));
-    }
+    let qbit = qbit_of(call, is_quantized)?;
     let item = match call.type_of(1) {
         DataType::Array(item) if item.is_number() || item.is_any_float() => (**item).clone(),
         other => {
@@ -81,28 +66,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             ));
         }
     };
-    let bits = constant(call, 2, "third")?;
-    if !(1..=qbit.bits()).contains(&bits) {
-        return Err(wrong(
-            ErrorCode::BAD_ARGUMENTS,
-            format!(
-                "The third argument (precision) of function {} must be in range [1, {}] for {} QBit, got {bits}",
-                call.name,
-                qbit.bits(),
-                qbit.element
-            ),
-        ));
-    }
-    let used = if call.arguments.len() > 3 { constant(call, 3, "fourth")? } else { qbit.dimension };
-    if used == 0 || used > qbit.dimension || !used.is_multiple_of(qbit.stride) {
-        return Err(wrong(
-            ErrorCode::BAD_ARGUMENTS,
-            format!(
-                "The fourth argument of function {} must be a multiple of the stride {} up to the dimension {}, got {used}",
-                call.name, qbit.stride, qbit.dimension
-            ),
-        ));
-    }
+    let (bits, used) = precision(call, qbit)?;
     let measure = match call.name {
         name if name.starts_with("L2") => Measure::L2,
         name if name.starts_with("cosine") => Measure::Cosine,
@@ -111,13 +75,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let (name, reader) = (call.name, Reader::new(qbit, bits, is_quantized));
     let is_code = is_quantized && item == DataType::Int8;
     call.bind(DataType::Float64, move |arguments, rows| {
-        let lists = |at: usize| -> Result<(Lists, Vec<f64>)> {
-            let column = arguments.get(at).ok_or_else(|| Error::logical("an argument is missing"))?;
-            let lists = Lists::of_column(&column.clone().with_type(column.data_type().without_names()))?;
-            let items = floats(std::slice::from_ref(&lists.items), 0, lists.items.rows())?;
-            Ok((lists, items))
-        };
-        let ((vectors, elements), (references, items)) = (lists(0)?, lists(1)?);
+        let ((vectors, elements), (references, items)) = (lists(arguments, 0)?, lists(arguments, 1)?);
         let mut values = Vec::with_capacity(rows);
         for row in 0..rows {
             checkpoint(8 * used)?;
@@ -147,6 +105,62 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         }
         Ok(Column::from_primitive::<Float64Type>(DataType::Float64, values))
     })
+}
+
+/// The type of the vectors.
+fn qbit_of<'a>(call: &Call<'a>, is_quantized: bool) -> Result<&'a QBit> {
+    let qbit = match call.type_of(0) {
+        DataType::Named(named) => match &named.name {
+            TypeName::QBit(qbit) => Some(qbit),
+            TypeName::Shape(_) => None,
+        },
+        _ => None,
+    };
+    let qbit = qbit.ok_or_else(|| {
+        wrong(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, format!("First argument of function {} must be a QBit", call.name))
+    })?;
+    if is_quantized && qbit.element != DataType::Int8 {
+        return Err(wrong(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("First argument of function {} must be a QBit of Int8", call.name),
+        ));
+    }
+    Ok(qbit)
+}
+
+/// How many bits of an element, and how many elements of a vector, are read.
+fn precision(call: &Call<'_>, qbit: &QBit) -> Result<(usize, usize)> {
+    let bits = constant(call, 2, "third")?;
+    if !(1..=qbit.bits()).contains(&bits) {
+        return Err(wrong(
+            ErrorCode::BAD_ARGUMENTS,
+            format!(
+                "The third argument (precision) of function {} must be in range [1, {}] for {} QBit, got {bits}",
+                call.name,
+                qbit.bits(),
+                qbit.element
+            ),
+        ));
+    }
+    let used = if call.arguments.len() > 3 { constant(call, 3, "fourth")? } else { qbit.dimension };
+    if used == 0 || used > qbit.dimension || !used.is_multiple_of(qbit.stride) {
+        return Err(wrong(
+            ErrorCode::BAD_ARGUMENTS,
+            format!(
+                "The fourth argument of function {} must be a multiple of the stride {} up to the dimension {}, got {used}",
+                call.name, qbit.stride, qbit.dimension
+            ),
+        ));
+    }
+    Ok((bits, used))
+}
+
+/// The vectors of an argument: where each is among the elements of all.
+fn lists(arguments: &[Column], at: usize) -> Result<(Lists, Vec<f64>)> {
+    let column = arguments.get(at).ok_or_else(|| Error::logical("an argument is missing"))?;
+    let lists = Lists::of_column(&column.clone().with_type(column.data_type().without_names()))?;
+    let items = floats(std::slice::from_ref(&lists.items), 0, lists.items.rows())?;
+    Ok((lists, items))
 }
 
 /// How elements are read by their highest bits.

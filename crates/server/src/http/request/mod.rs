@@ -117,11 +117,7 @@ impl QueryRequest {
             })?;
             request.form_boundary = Some(boundary);
         }
-        let mut in_url = Credentials::default();
-        let mut url_has_password = false;
-        let mut session_timeout = None;
-        let mut session_check = false;
-        let mut close_session = false;
+        let mut of_url = UrlOnly::default();
         for (number, (name, value)) in parameters(head.url_query.unwrap_or_default()).enumerate() {
             if number == PARAMETERS_MAX {
                 return Err(Error::new(
@@ -129,83 +125,93 @@ impl QueryRequest {
                     format!("More than {PARAMETERS_MAX} parameters in the URL"),
                 ));
             }
-            let (name, value) = (name?, value?);
-            match &*name {
-                "query" => request.query.push_str(&value),
-                "database" => request.database = Some(value.into_owned()).filter(|name| !name.is_empty()),
-                "user" => in_url.user = Some(value.into_owned()),
-                "password" => {
-                    in_url.password = value.into_owned().into_bytes();
-                    url_has_password = true;
-                }
-                "query_id" => request.query_id = Some(value.into_owned()).filter(|id| !id.is_empty()),
-                "session_id" if !value.is_empty() => {
-                    request.session =
-                        Some(SessionRequest { id: value.into_owned(), timeout: None, check: false, close: false });
-                }
-                "session_id" => {}
-                "session_timeout" => session_timeout = Some(value.into_owned()),
-                "session_check" => session_check = value == "1",
-                "default_format" => request.default_format = Some(value.into_owned()).filter(|name| !name.is_empty()),
-                "compress" => request.compress = is_true(&value),
-                "decompress" => request.decompress = is_true(&value),
-                "quota_key" => request.quota_key = value.into_owned(),
-                "client_protocol_version" => {
-                    request.client_protocol_version = value.trim().parse().map_err(|_| {
-                        Error::new(
-                            ErrorCode::CANNOT_PARSE_TEXT,
-                            format!("Cannot parse client_protocol_version '{value}'"),
-                        )
-                    })?;
-                }
-                "wait_end_of_query" => request.wait_end_of_query = Some(is_true(&value)),
-                "buffer_size" => {
-                    request.buffer_size = Some(value.trim().parse().map_err(|_| {
-                        Error::new(ErrorCode::CANNOT_PARSE_TEXT, format!("Cannot parse buffer_size '{value}'"))
-                    })?);
-                }
-                "close_session" => close_session = is_true(&value),
-                "role" => request.roles.push(value.into_owned()),
-                // Accepted without effect: stacks are not sent to clients.
-                "stacktrace" => {}
-                name if name.starts_with("param_") => {
-                    request.parameters.insert(name["param_".len()..].to_owned(), value.into_owned());
-                }
-                name if request.form_boundary.is_some() && describes_table(name) => {
-                    request.described_tables.push((name.to_owned(), value.into_owned()));
-                }
-                _ => request.settings.push((name.into_owned(), value.into_owned())),
-            }
+            request.read_parameter(name?, value?, &mut of_url)?;
         }
         if let Some(session) = &mut request.session {
-            session.timeout = session_timeout;
-            session.check = session_check;
-            session.close = close_session;
+            session.timeout = of_url.session_timeout;
+            session.check = of_url.session_check;
+            session.close = of_url.close_session;
         }
-        if request.database.is_none() {
-            request.database = fields.text(&X_DATABASE);
-        }
-        if request.default_format.is_none() {
-            request.default_format = fields.text(&X_FORMAT);
-        }
-        if request.quota_key.is_empty() {
-            request.quota_key = fields.text(&X_QUOTA).unwrap_or_default();
-        }
-        request.accepted_encoding =
-            fields.get(&ACCEPT_ENCODING).and_then(|value| ContentEncoding::accepted(&String::from_utf8_lossy(value)));
-        request.has_origin = fields.get(&ORIGIN).is_some_and(|origin| !origin.is_empty());
-        request.origin = Origin::read(&fields);
-        request.credentials = credentials(in_url, url_has_password, fields)?;
-        if let Some(encoding) = fields.get(&CONTENT_ENCODING) {
-            request.content_encoding = ContentEncoding::parse(&String::from_utf8_lossy(encoding))?;
-        }
+        request.credentials = credentials(of_url.credentials, of_url.has_password, fields)?;
+        request.read_fields(&fields)?;
         Ok(request)
+    }
+
+    /// Reads one parameter of the URL. What has its meaning only together with other parameters goes to `of_url`.
+    fn read_parameter(&mut self, name: Cow<'_, str>, value: Cow<'_, str>, of_url: &mut UrlOnly) -> Result<()> {
+        match &*name {
+            "query" => self.query.push_str(&value),
+            "database" => self.database = Some(value.into_owned()).filter(|name| !name.is_empty()),
+            "user" => of_url.credentials.user = Some(value.into_owned()),
+            "password" => {
+                of_url.credentials.password = value.into_owned().into_bytes();
+                of_url.has_password = true;
+            }
+            "query_id" => self.query_id = Some(value.into_owned()).filter(|id| !id.is_empty()),
+            "session_id" if !value.is_empty() => {
+                self.session =
+                    Some(SessionRequest { id: value.into_owned(), timeout: None, check: false, close: false });
+            }
+            "session_id" => {}
+            "session_timeout" => of_url.session_timeout = Some(value.into_owned()),
+            "session_check" => of_url.session_check = value == "1",
+            "default_format" => self.default_format = Some(value.into_owned()).filter(|name| !name.is_empty()),
+            "compress" => self.compress = is_true(&value),
+            "decompress" => self.decompress = is_true(&value),
+            "quota_key" => self.quota_key = value.into_owned(),
+            "client_protocol_version" => self.client_protocol_version = whole_number(&name, &value)?,
+            "wait_end_of_query" => self.wait_end_of_query = Some(is_true(&value)),
+            "buffer_size" => self.buffer_size = Some(whole_number(&name, &value)?),
+            "close_session" => of_url.close_session = is_true(&value),
+            "role" => self.roles.push(value.into_owned()),
+            // Accepted without effect: stacks are not sent to clients.
+            "stacktrace" => {}
+            name if name.starts_with("param_") => {
+                self.parameters.insert(name["param_".len()..].to_owned(), value.into_owned());
+            }
+            name if self.form_boundary.is_some() && describes_table(name) => {
+                self.described_tables.push((name.to_owned(), value.into_owned()));
+            }
+            _ => self.settings.push((name.into_owned(), value.into_owned())),
+        }
+        Ok(())
+    }
+
+    /// Reads the headers: those that stand for parameters which the URL lacks, and those about encodings and origin.
+    fn read_fields(&mut self, fields: &RequestFields<'_>) -> Result<()> {
+        if self.database.is_none() {
+            self.database = fields.text(&X_DATABASE);
+        }
+        if self.default_format.is_none() {
+            self.default_format = fields.text(&X_FORMAT);
+        }
+        if self.quota_key.is_empty() {
+            self.quota_key = fields.text(&X_QUOTA).unwrap_or_default();
+        }
+        self.accepted_encoding =
+            fields.get(&ACCEPT_ENCODING).and_then(|value| ContentEncoding::accepted(&String::from_utf8_lossy(value)));
+        self.has_origin = fields.get(&ORIGIN).is_some_and(|origin| !origin.is_empty());
+        self.origin = Origin::read(fields);
+        if let Some(encoding) = fields.get(&CONTENT_ENCODING) {
+            self.content_encoding = ContentEncoding::parse(&String::from_utf8_lossy(encoding))?;
+        }
+        Ok(())
     }
 
     /// The value that the URL gives a setting.
     pub fn last_setting(&self, name: &str) -> Option<&str> {
         self.settings.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
+}
+
+/// Parameters of the URL that mean something only together with others, or with headers.
+#[derive(Default)]
+struct UrlOnly {
+    credentials: Credentials,
+    has_password: bool,
+    session_timeout: Option<String>,
+    session_check: bool,
+    close_session: bool,
 }
 
 static X_USER: HeaderName = HeaderName::from_static("x-clickhouse-user");
@@ -268,6 +274,12 @@ fn credentials(in_url: Credentials, url_has_password: bool, fields: RequestField
 /// Whether the text of a parameter says yes.
 pub fn is_true(value: &str) -> bool {
     !matches!(value.trim(), "" | "0" | "false")
+}
+
+/// The whole number that a parameter gives.
+fn whole_number(name: &str, value: &str) -> Result<u64> {
+    let cannot = |_| Error::new(ErrorCode::CANNOT_PARSE_TEXT, format!("Cannot parse {name} '{value}'"));
+    value.trim().parse().map_err(cannot)
 }
 
 /// The names and values of the part of a URL after `?`, decoded.

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::{
-    Alteration, ColumnDescription, MATERIALIZED_VIEW, MaterializedView, PlannerContext, TableDefinition,
-    altered_refresh, altered_view, plan_constraint, plan_index, plan_projection, plan_setting,
-};
+use squall_planner::Alteration;
 use squall_sql::ast::{self, AlterCommand, Literal, PartitionSelector};
-use squall_storage::{DefinitionChange, PartSelection, Placement};
+use squall_storage::PartSelection;
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 use uuid::Uuid;
 
+use super::alteration::alter;
 use super::mutation;
 use super::partition;
 use super::partition::partition_command;
@@ -21,7 +19,6 @@ use crate::query::definition::{required, show};
 use crate::query::insertion::cascade::table_of_parts;
 use crate::query::plan::planning;
 use crate::query::statement::{identifier, refuse_cluster, table_name, temporary_table_name};
-use crate::refresh::check_strategy;
 use crate::session::Session;
 
 /// How often an ALTER is planned anew because another one came before it.
@@ -208,186 +205,6 @@ fn refuse_mutated(session: &Session, uuid: Uuid, command: &AlterCommand) -> Resu
         id = mutation.id
     );
     Err(Error::new(ErrorCode::BAD_ARGUMENTS, message))
-}
-
-/// Does what a command says with a table's definition.
-fn alter(
-    session: &Session,
-    database: &str,
-    command: &AlterCommand,
-    alteration: &mut Alteration,
-    context: &Arc<QueryContext>,
-) -> Result<()> {
-    if &*alteration.definition.engine == MATERIALIZED_VIEW
-        && !matches!(
-            command,
-            AlterCommand::ModifyQuery(_) | AlterCommand::ModifyRefresh(_) | AlterCommand::ModifyComment(_)
-        )
-    {
-        return Err(Error::not_implemented(
-            "Another ALTER of storage MaterializedView than MODIFY QUERY, MODIFY REFRESH and MODIFY COMMENT",
-        ));
-    }
-    if alteration.definition.has_old_syntax() {
-        check_old_syntax(command)?;
-    }
-    let name = |name: &ast::Identifier| identifier(session, name);
-    let planned = |work: &mut dyn FnMut(&PlannerContext<'_>) -> Result<()>| {
-        planning::planner_now(session, context, |planner| work(planner))
-    };
-    let placed = |placement: &ast::Placement| -> Result<Placement> {
-        Ok(match placement {
-            ast::Placement::First => Placement::First,
-            ast::Placement::After(other) => Placement::After(name(other)?.into()),
-            ast::Placement::Last => Placement::Last,
-        })
-    };
-    let change = match command {
-        AlterCommand::AddColumn { if_not_exists, column, placement } => {
-            return planned(&mut |planner| alteration.add_column(column, placement, *if_not_exists, planner));
-        }
-        AlterCommand::DropColumn { if_exists, column } => {
-            let name = name(column)?;
-            return planned(&mut |planner| alteration.drop_column(&name, *if_exists, planner));
-        }
-        AlterCommand::ClearColumn { if_exists, column, partition: None } => {
-            let name = name(column)?;
-            return planned(&mut |planner| alteration.clear_column(&name, *if_exists, planner));
-        }
-        AlterCommand::RenameColumn { if_exists, column, to } => {
-            return alteration.rename_column(&name(column)?, &name(to)?, *if_exists);
-        }
-        AlterCommand::ModifyColumn { if_exists, column, placement } => {
-            return planned(&mut |planner| alteration.modify_column(column, placement.as_ref(), *if_exists, planner));
-        }
-        AlterCommand::RemoveColumnProperty { if_exists, column, property } => {
-            return alteration.remove_property(&name(column)?, *property, *if_exists);
-        }
-        AlterCommand::ModifyTtl(elements) => {
-            return planned(&mut |planner| alteration.modify_ttl(elements, planner));
-        }
-        AlterCommand::RemoveTtl => return alteration.remove_ttl(),
-        AlterCommand::ModifyOrderBy(order_by) => {
-            return planned(&mut |planner| alteration.modify_order_by(order_by, planner));
-        }
-        AlterCommand::ModifyQuery(query) => {
-            let inner = inner_columns(session, database, &alteration.definition)?;
-            return planned(&mut |planner| {
-                let altered = altered_view(&alteration.definition, query, inner.as_deref(), planner)?;
-                *alteration = Alteration::new(&altered);
-                Ok(())
-            });
-        }
-        AlterCommand::ModifyRefresh(strategy) => {
-            check_strategy(strategy)?;
-            let altered = altered_refresh(&alteration.definition, strategy, &session.database)?;
-            *alteration = Alteration::new(&altered);
-            return Ok(());
-        }
-        AlterCommand::ModifyComment(comment) => DefinitionChange::Comment(comment.as_str().into()),
-        AlterCommand::CommentColumn { if_exists, column, comment } => {
-            let name = name(column)?;
-            if *if_exists && !alteration.definition.columns.iter().any(|known| *known.name == *name) {
-                return Ok(());
-            }
-            DefinitionChange::ColumnComment { column: name.into(), comment: comment.as_str().into() }
-        }
-        AlterCommand::AddConstraint { if_not_exists, constraint } => {
-            let columns = &alteration.definition.columns;
-            let constraint =
-                planning::planner_now(session, context, |planner| plan_constraint(constraint, columns, planner))?;
-            DefinitionChange::AddConstraint { constraint, if_not_exists: *if_not_exists }
-        }
-        AlterCommand::AddIndex { if_not_exists, index, placement } => {
-            let columns = &alteration.definition.columns;
-            let index = planning::planner_now(session, context, |planner| plan_index(index, columns, planner))?;
-            let placement = placed(placement)?;
-            DefinitionChange::AddIndex { index, if_not_exists: *if_not_exists, placement }
-        }
-        AlterCommand::DropIndex { if_exists, index } => {
-            DefinitionChange::DropIndex { name: name(index)?.into(), if_exists: *if_exists }
-        }
-        AlterCommand::AddProjection { if_not_exists, projection, placement } => {
-            let columns = &alteration.definition.columns;
-            let projection = planning::planner_now(session, context, |planner| {
-                plan_projection(projection, columns, &planner.functions)
-            })?;
-            let placement = placed(placement)?;
-            DefinitionChange::AddProjection { projection, if_not_exists: *if_not_exists, placement }
-        }
-        AlterCommand::DropProjection { if_exists, projection } => {
-            DefinitionChange::DropProjection { name: name(projection)?.into(), if_exists: *if_exists }
-        }
-        AlterCommand::DropConstraint { if_exists, constraint } => {
-            DefinitionChange::DropConstraint { name: name(constraint)?.into(), if_exists: *if_exists }
-        }
-        AlterCommand::ModifySetting(settings) => {
-            for setting in settings {
-                let (name, value) = plan_setting(setting)?;
-                DefinitionChange::Setting(name, value).apply(&mut alteration.definition)?;
-            }
-            return Ok(());
-        }
-        AlterCommand::ResetSetting(names) => {
-            for name in names {
-                DefinitionChange::ResetSetting(name.as_str().into()).apply(&mut alteration.definition)?;
-            }
-            return Ok(());
-        }
-        other => return Err(refused(other)),
-    };
-    change.apply(&mut alteration.definition)
-}
-
-/// The columns of the table for a materialized view's rows, where it is a part of the view.
-fn inner_columns(
-    session: &Session,
-    database: &str,
-    definition: &TableDefinition,
-) -> Result<Option<Vec<ColumnDescription>>> {
-    if &*definition.engine != MATERIALIZED_VIEW {
-        return Ok(None);
-    }
-    let view = MaterializedView::of(definition)?;
-    if !view.has_inner_table() {
-        return Ok(None);
-    }
-    Ok(Some(session.databases_of(database).table(database, &view.target_table)?.columns().to_vec()))
-}
-
-/// What tables whose keys are their engine's arguments do not take.
-///
-/// # Errors
-/// `BAD_ARGUMENTS`.
-fn check_old_syntax(command: &AlterCommand) -> Result<()> {
-    let message = match command {
-        AlterCommand::ModifyOrderBy(_) => {
-            "ALTER MODIFY ORDER BY is not supported for default-partitioned tables created with the old syntax"
-        }
-        AlterCommand::ModifyTtl(_) => {
-            "ALTER MODIFY TTL is not supported for default-partitioned tables created with the old syntax"
-        }
-        AlterCommand::AddIndex { .. } => "ALTER ADD INDEX is not supported for tables with the old syntax",
-        AlterCommand::AddProjection { .. } => "ALTER ADD PROJECTION is not supported for tables with the old syntax",
-        AlterCommand::ModifySetting(_) | AlterCommand::ResetSetting(_) => {
-            "Cannot alter settings, because table engine doesn't support settings changes."
-        }
-        _ => return Ok(()),
-    };
-    Err(Error::new(ErrorCode::BAD_ARGUMENTS, message))
-}
-
-/// A command that is not here, by its words.
-fn refused(command: &AlterCommand) -> Error {
-    let statement = ast::AlterTable::of(ast::TableName::new("t"), vec![command.clone()]);
-    let text = squall_sql::format_one_line(&ast::Statement::AlterTable(Box::new(statement)));
-    let words: Vec<&str> = text
-        .split(['(', ' '])
-        .skip_while(|word| *word != "t")
-        .skip(1)
-        .take_while(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase()))
-        .collect();
-    Error::not_implemented(format!("ALTER TABLE … {}", words.join(" ")))
 }
 
 /// The parts that a clause PART or PARTITION names.

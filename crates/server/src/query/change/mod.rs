@@ -1,6 +1,7 @@
 //! Statements that change rows and parts of tables.
 
 pub(super) mod alter;
+mod alteration;
 pub(super) mod check;
 pub(super) mod deduplicate;
 pub(super) mod lake;

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use super::Scratch;
 use super::input::{Input, shown};
 use super::node::{Node, push_end};
-use crate::calendar::{DATE32_MAX, DATE32_MIN};
+use crate::calendar::{DATE32_MAX, DATE32_MIN, DAY_SECONDS};
 use crate::error::{Error, ErrorCode, Result};
 use crate::text::basic_time::{basic_date_time64, read_basic_date_time};
 use crate::text::bfloat16;
@@ -208,15 +208,7 @@ impl Node {
             }
             Self::DateTime64(values, digits, form, zone) => {
                 let (moment, read) = read_date_time(text, zone, form.style())?;
-                let smallest = i64::from(DATE32_MIN) * crate::calendar::DAY_SECONDS;
-                let largest = (i64::from(DATE32_MAX) + 1) * crate::calendar::DAY_SECONDS - 1;
-                let moment = Moment { seconds: moment.seconds.clamp(smallest, largest), ..moment };
-                values.push(moment.checked_ticks(*digits).ok_or_else(|| {
-                    Error::new(
-                        ErrorCode::DECIMAL_OVERFLOW,
-                        format!("Decimal math overflow: {} as DateTime64", shown(text)),
-                    )
-                })?);
+                values.push(ticks_in_range(moment, *digits, text)?);
                 Ok(read)
             }
             Self::Time(values) => {
@@ -245,18 +237,11 @@ impl Node {
                 Ok(text.len())
             }
             Self::Ipv4(values) => {
-                let address = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Ipv4Addr>().ok());
-                values.push(
-                    address.ok_or_else(|| Error::new(ErrorCode::CANNOT_PARSE_IPV4, "Invalid IPv4 value"))?.to_bits(),
-                );
+                values.push(read_ipv4(text)?.to_bits());
                 Ok(text.len())
             }
             Self::Ipv6(bytes) => {
-                let address = std::str::from_utf8(text).ok().and_then(|text| {
-                    text.parse::<Ipv6Addr>().or_else(|_| text.parse::<Ipv4Addr>().map(|v4| v4.to_ipv6_mapped())).ok()
-                });
-                let address = address.ok_or_else(|| Error::new(ErrorCode::CANNOT_PARSE_IPV6, "Invalid IPv6 value"))?;
-                bytes.extend_from_slice(&address.octets());
+                bytes.extend_from_slice(&read_ipv6(text)?.octets());
                 Ok(text.len())
             }
             Self::Nothing(_) => Err(Error::new(ErrorCode::CANNOT_PARSE_TEXT, "Type Nothing has no values")),
@@ -289,6 +274,32 @@ impl Node {
             ),
         }
     }
+}
+
+/// The ticks of a moment, which is cut to what dates have.
+#[inline]
+fn ticks_in_range(moment: Moment, digits: u8, text: &[u8]) -> Result<i64> {
+    let smallest = i64::from(DATE32_MIN) * DAY_SECONDS;
+    let largest = (i64::from(DATE32_MAX) + 1) * DAY_SECONDS - 1;
+    let moment = Moment { seconds: moment.seconds.clamp(smallest, largest), ..moment };
+    moment.checked_ticks(digits).ok_or_else(|| {
+        Error::new(ErrorCode::DECIMAL_OVERFLOW, format!("Decimal math overflow: {} as DateTime64", shown(text)))
+    })
+}
+
+#[inline]
+fn read_ipv4(text: &[u8]) -> Result<Ipv4Addr> {
+    let address = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Ipv4Addr>().ok());
+    address.ok_or_else(|| Error::new(ErrorCode::CANNOT_PARSE_IPV4, "Invalid IPv4 value"))
+}
+
+/// An address of IPv6, or one of IPv4 that is mapped into it.
+#[inline]
+fn read_ipv6(text: &[u8]) -> Result<Ipv6Addr> {
+    let address = std::str::from_utf8(text).ok().and_then(|text| {
+        text.parse::<Ipv6Addr>().or_else(|_| text.parse::<Ipv4Addr>().map(|v4| v4.to_ipv6_mapped())).ok()
+    });
+    address.ok_or_else(|| Error::new(ErrorCode::CANNOT_PARSE_IPV6, "Invalid IPv6 value"))
 }
 
 /// The length of ` hh:mm:ss` or `Thh:mm:ss` (with an offset, a fraction) after a date, which a date drops.

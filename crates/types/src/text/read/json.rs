@@ -1,5 +1,7 @@
 //! Values in JSON.
 
+use std::sync::Arc;
+
 use super::Scratch;
 use super::alternatives::json_value;
 use super::bare::read_bool;
@@ -47,53 +49,7 @@ impl Node {
                 push_end(offsets, keys.rows())
             }
             Self::Tuple(elements, rows) if input.peek() == Some(b'{') && scratch.json.named_tuples_as_objects => {
-                let before = *rows;
-                input.list(b'{', b'}', |input| {
-                    scratch.bytes.clear();
-                    input.at += read_json_string(&mut scratch.bytes, input.rest())?;
-                    let name = std::mem::take(&mut scratch.bytes);
-                    let found = elements
-                        .iter_mut()
-                        .find(|(known, element)| known.as_bytes() == name && element.rows() == before);
-                    let Some((_, element)) = found else {
-                        // What the tuple does not have is passed over.
-                        if elements.iter().all(|(known, _)| known.as_bytes() != name) {
-                            if !scratch.json.ignores_unknown_keys {
-                                return Err(Error::new(
-                                    ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK,
-                                    format!(
-                                        "Tuple doesn't have element with name '{}', enable setting \
-                                         input_format_json_ignore_unknown_keys_in_named_tuple",
-                                        shown(&name)
-                                    ),
-                                ));
-                            }
-                            input.skip_spaces();
-                            input.expect(b':')?;
-                            return input.skip_json();
-                        }
-                        return Err(Error::new(
-                            ErrorCode::INCORRECT_DATA,
-                            format!("Repeated element \"{}\" of a tuple", shown(&name)),
-                        ));
-                    };
-                    input.skip_spaces();
-                    input.expect(b':')?;
-                    element.read_json(input, scratch)
-                })?;
-                for (name, element) in elements.iter_mut().filter(|(_, element)| element.rows() == before) {
-                    if !scratch.json.defaults_for_missing_elements {
-                        return Err(Error::new(
-                            ErrorCode::INCORRECT_DATA,
-                            format!(
-                                "JSON object doesn't contain tuple element {name}. If you want to insert defaults in case of \
-                                 missing elements, enable setting \
-                                 input_format_json_defaults_for_missing_elements_in_named_tuple"
-                            ),
-                        ));
-                    }
-                    element.append_default();
-                }
+                read_named_elements(elements, *rows, input, scratch)?;
                 *rows += 1;
                 Ok(())
             }
@@ -111,23 +67,7 @@ impl Node {
                 *rows += 1;
                 Ok(())
             }
-            _ if input.peek() == Some(b'"') => {
-                let text = input.rest();
-                match plain_string(text, b'"') {
-                    Some(contents) => {
-                        input.at += contents.len() + 2;
-                        self.read_whole(contents, scratch)
-                    }
-                    None => {
-                        scratch.bytes.clear();
-                        input.at += read_json_string(&mut scratch.bytes, text)?;
-                        let contents = std::mem::take(&mut scratch.bytes);
-                        let result = self.read_whole(&contents, scratch);
-                        scratch.bytes = contents;
-                        result
-                    }
-                }
-            }
+            _ if input.peek() == Some(b'"') => self.read_json_text(input, scratch),
             Self::Bool(values) => {
                 let value = match () {
                     () if input.eat_word(b"true") || input.eat(b'1') => 1,
@@ -137,30 +77,7 @@ impl Node {
                 values.push(value);
                 Ok(())
             }
-            // A string takes a bare number or word as it is written.
-            Self::String(..) | Self::FixedString(..) => {
-                let rest = input.rest();
-                let first = input.peek();
-                if !scratch.json.takes_as_string(first) {
-                    let (code, what) = match first {
-                        Some(b'{' | b'[' | b't' | b'f') => (ErrorCode::INCORRECT_DATA, "JSON String value"),
-                        _ => (ErrorCode::CANNOT_PARSE_QUOTED_STRING, "JSON string: expected opening quote"),
-                    };
-                    return Err(Error::new(code, format!("Cannot parse {what}: {}", shown(rest))));
-                }
-                if matches!(first, Some(b'{' | b'[')) {
-                    return self.read_whole(json_value(input)?, scratch);
-                }
-                let end = rest
-                    .iter()
-                    .position(|byte| matches!(byte, b',' | b'}' | b']' | b':') || byte.is_ascii_whitespace());
-                let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-                if text.is_empty() {
-                    return input.expect(b'"');
-                }
-                input.at += self.read_bare(text)?;
-                Ok(())
-            }
+            Self::String(..) | Self::FixedString(..) => self.read_json_as_string(input, scratch),
             _ if self.is_number() && scratch.json.bools_as_numbers => {
                 let word = if input.eat_word(b"true") {
                     &b"1"[..]
@@ -174,6 +91,103 @@ impl Node {
             _ => self.read_unquoted(input),
         }
     }
+
+    /// What stands in quotes.
+    #[inline]
+    fn read_json_text(&mut self, input: &mut Input<'_>, scratch: &mut Scratch) -> Result<()> {
+        let text = input.rest();
+        match plain_string(text, b'"') {
+            Some(contents) => {
+                input.at += contents.len() + 2;
+                self.read_whole(contents, scratch)
+            }
+            None => {
+                scratch.bytes.clear();
+                input.at += read_json_string(&mut scratch.bytes, text)?;
+                let contents = std::mem::take(&mut scratch.bytes);
+                let result = self.read_whole(&contents, scratch);
+                scratch.bytes = contents;
+                result
+            }
+        }
+    }
+
+    /// What is no text, for a string: it takes a bare number or word as it is written.
+    fn read_json_as_string(&mut self, input: &mut Input<'_>, scratch: &mut Scratch) -> Result<()> {
+        let rest = input.rest();
+        let first = input.peek();
+        if !scratch.json.takes_as_string(first) {
+            let (code, what) = match first {
+                Some(b'{' | b'[' | b't' | b'f') => (ErrorCode::INCORRECT_DATA, "JSON String value"),
+                _ => (ErrorCode::CANNOT_PARSE_QUOTED_STRING, "JSON string: expected opening quote"),
+            };
+            return Err(Error::new(code, format!("Cannot parse {what}: {}", shown(rest))));
+        }
+        if matches!(first, Some(b'{' | b'[')) {
+            return self.read_whole(json_value(input)?, scratch);
+        }
+        let end = rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b':') || byte.is_ascii_whitespace());
+        let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        if text.is_empty() {
+            return input.expect(b'"');
+        }
+        input.at += self.read_bare(text)?;
+        Ok(())
+    }
+}
+
+/// Reads the elements of one tuple that is an object, in any order; those that it does not have get their defaults.
+fn read_named_elements(
+    elements: &mut [(Arc<str>, Node)],
+    before: usize,
+    input: &mut Input<'_>,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    input.list(b'{', b'}', |input| {
+        scratch.bytes.clear();
+        input.at += read_json_string(&mut scratch.bytes, input.rest())?;
+        let name = std::mem::take(&mut scratch.bytes);
+        let found = elements.iter_mut().find(|(known, element)| known.as_bytes() == name && element.rows() == before);
+        let Some((_, element)) = found else {
+            // What the tuple does not have is passed over.
+            if elements.iter().all(|(known, _)| known.as_bytes() != name) {
+                if !scratch.json.ignores_unknown_keys {
+                    return Err(Error::new(
+                        ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK,
+                        format!(
+                            "Tuple doesn't have element with name '{}', enable setting \
+                             input_format_json_ignore_unknown_keys_in_named_tuple",
+                            shown(&name)
+                        ),
+                    ));
+                }
+                input.skip_spaces();
+                input.expect(b':')?;
+                return input.skip_json();
+            }
+            return Err(Error::new(
+                ErrorCode::INCORRECT_DATA,
+                format!("Repeated element \"{}\" of a tuple", shown(&name)),
+            ));
+        };
+        input.skip_spaces();
+        input.expect(b':')?;
+        element.read_json(input, scratch)
+    })?;
+    for (name, element) in elements.iter_mut().filter(|(_, element)| element.rows() == before) {
+        if !scratch.json.defaults_for_missing_elements {
+            return Err(Error::new(
+                ErrorCode::INCORRECT_DATA,
+                format!(
+                    "JSON object doesn't contain tuple element {name}. If you want to insert defaults in case of \
+                     missing elements, enable setting \
+                     input_format_json_defaults_for_missing_elements_in_named_tuple"
+                ),
+            ));
+        }
+        element.append_default();
+    }
+    Ok(())
 }
 
 /// Reads a pair of a map that is an array of named tuples.

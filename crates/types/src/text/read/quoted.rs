@@ -1,5 +1,7 @@
 //! Values as Values and nested values write them.
 
+use std::sync::Arc;
+
 use super::Scratch;
 use super::bare::read_bool;
 use super::input::{Input, plain_string};
@@ -54,21 +56,7 @@ impl Node {
                 push_end(offsets, keys.rows())
             }
             Self::Tuple(elements, rows) => {
-                input.expect(b'(')?;
-                for (at, (_, element)) in elements.iter_mut().enumerate() {
-                    input.skip_spaces();
-                    if at > 0 {
-                        input.expect(b',')?;
-                        input.skip_spaces();
-                    }
-                    element.read_item(input, scratch)?;
-                }
-                input.skip_spaces();
-                // `(1,)` is a tuple of one.
-                if elements.len() == 1 && input.eat(b',') {
-                    input.skip_spaces();
-                }
-                input.expect(b')')?;
+                read_elements(elements, input, scratch)?;
                 *rows += 1;
                 Ok(())
             }
@@ -86,23 +74,27 @@ impl Node {
             {
                 self.read_unquoted(input)
             }
-            _ => {
-                scratch.bytes.clear();
-                let text = input.rest();
-                match plain_string(text, b'\'') {
-                    // Without escapes the bytes are taken from where they are.
-                    Some(contents) => {
-                        input.at += contents.len() + 2;
-                        self.read_whole(contents, scratch)
-                    }
-                    None => {
-                        input.at += read_quoted(&mut scratch.bytes, text)?;
-                        let contents = std::mem::take(&mut scratch.bytes);
-                        let result = self.read_whole(&contents, scratch);
-                        scratch.bytes = contents;
-                        result
-                    }
-                }
+            _ => self.read_quoted_text(input, scratch),
+        }
+    }
+
+    /// What stands in quotes.
+    #[inline]
+    fn read_quoted_text(&mut self, input: &mut Input<'_>, scratch: &mut Scratch) -> Result<()> {
+        scratch.bytes.clear();
+        let text = input.rest();
+        match plain_string(text, b'\'') {
+            // Without escapes the bytes are taken from where they are.
+            Some(contents) => {
+                input.at += contents.len() + 2;
+                self.read_whole(contents, scratch)
+            }
+            None => {
+                input.at += read_quoted(&mut scratch.bytes, text)?;
+                let contents = std::mem::take(&mut scratch.bytes);
+                let result = self.read_whole(&contents, scratch);
+                scratch.bytes = contents;
+                result
             }
         }
     }
@@ -165,4 +157,23 @@ impl Node {
         input.at += read;
         Ok(())
     }
+}
+
+/// Reads the elements of one tuple, with its parentheses.
+fn read_elements(elements: &mut [(Arc<str>, Node)], input: &mut Input<'_>, scratch: &mut Scratch) -> Result<()> {
+    input.expect(b'(')?;
+    for (at, (_, element)) in elements.iter_mut().enumerate() {
+        input.skip_spaces();
+        if at > 0 {
+            input.expect(b',')?;
+            input.skip_spaces();
+        }
+        element.read_item(input, scratch)?;
+    }
+    input.skip_spaces();
+    // `(1,)` is a tuple of one.
+    if elements.len() == 1 && input.eat(b',') {
+        input.skip_spaces();
+    }
+    input.expect(b')')
 }

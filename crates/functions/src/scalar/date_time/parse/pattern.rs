@@ -145,86 +145,20 @@ fn shown(text: &[u8]) -> String {
 
 fn my_sql(text: &[u8], names_month: bool) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
-    let literal = |parts: &mut Vec<Part>, bytes: &[u8]| match parts.last_mut() {
-        Some(Part::Literal(before)) => before.extend_from_slice(bytes),
-        _ => parts.push(Part::Literal(bytes.to_vec())),
-    };
     let mut rest = text;
     while let [first, after @ ..] = rest {
         rest = after;
         if *first != b'%' {
-            literal(&mut parts, &[*first]);
+            add_literal(&mut parts, &[*first]);
             continue;
         }
         let [letter, after @ ..] = after else {
             return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Trailing '%' symbol in the format"));
         };
         rest = after;
-        let clock = |parts: &mut Vec<Part>| {
-            parts.push(Part::Exact(Field::Hour, 2));
-            parts.push(Part::Literal(b":".to_vec()));
-            parts.push(Part::Exact(Field::Minute, 2));
-        };
         match letter {
-            b'a' => parts.push(Part::ShortWeekdayName),
-            b'b' => parts.push(Part::ShortMonthName),
-            b'c' | b'm' => parts.push(Part::Exact(Field::Month, 2)),
-            b'C' => parts.push(Part::Exact(Field::Century, 2)),
-            b'd' => parts.push(Part::Exact(Field::Day, 2)),
-            b'D' => {
-                parts.push(Part::Exact(Field::Month, 2));
-                literal(&mut parts, b"/");
-                parts.push(Part::Exact(Field::Day, 2));
-                literal(&mut parts, b"/");
-                parts.push(Part::ShortYear);
-            }
-            b'e' => parts.push(Part::Padded(Field::Day)),
-            b'F' => {
-                parts.push(Part::Exact(Field::Year, 4));
-                literal(&mut parts, b"-");
-                parts.push(Part::Exact(Field::Month, 2));
-                literal(&mut parts, b"-");
-                parts.push(Part::Exact(Field::Day, 2));
-            }
-            b'f' => parts.push(Part::Fraction(6)),
-            b'g' => parts.push(Part::ShortYear),
-            b'G' => parts.push(Part::Exact(Field::WeekYear, 4)),
-            b'h' | b'I' => parts.push(Part::Exact(Field::ClockHour, 2)),
-            b'l' => parts.push(Part::UpTo(Field::ClockHour, 2)),
-            b'H' => parts.push(Part::Exact(Field::Hour, 2)),
-            b'k' => parts.push(Part::Padded(Field::Hour)),
-            b'i' => parts.push(Part::Exact(Field::Minute, 2)),
-            b'j' => parts.push(Part::Exact(Field::DayOfYear, 3)),
-            b'M' if names_month => parts.push(Part::MonthName),
-            b'M' => parts.push(Part::Exact(Field::Minute, 2)),
-            b'n' => literal(&mut parts, b"\n"),
-            b't' => literal(&mut parts, b"\t"),
-            b'%' => literal(&mut parts, b"%"),
-            b'p' => parts.push(Part::HalfOfDay),
             b'Q' => return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, "format is not supported for quarter")),
-            b'r' => {
-                parts.push(Part::Exact(Field::ClockHour, 2));
-                literal(&mut parts, b":");
-                parts.push(Part::Exact(Field::Minute, 2));
-                literal(&mut parts, b":");
-                parts.push(Part::Exact(Field::Second, 2));
-                literal(&mut parts, b" ");
-                parts.push(Part::HalfOfDay);
-            }
-            b'R' => clock(&mut parts),
-            b'T' => {
-                clock(&mut parts);
-                literal(&mut parts, b":");
-                parts.push(Part::Exact(Field::Second, 2));
-            }
-            b's' | b'S' => parts.push(Part::Exact(Field::Second, 2)),
-            b'u' => parts.push(Part::Exact(Field::Weekday, 1)),
-            b'V' | b'v' => parts.push(Part::Exact(Field::Week, 2)),
-            b'w' => parts.push(Part::Exact(Field::WeekdayFromSunday, 1)),
-            b'W' => parts.push(Part::WeekdayName),
-            b'y' => parts.push(Part::ShortYear),
-            b'Y' => parts.push(Part::Exact(Field::Year, 4)),
-            b'z' => parts.push(Part::Offset),
+            letter if add_my_sql(&mut parts, *letter, names_month) => {}
             other => {
                 return Err(Error::new(
                     ErrorCode::BAD_ARGUMENTS,
@@ -236,38 +170,80 @@ fn my_sql(text: &[u8], names_month: bool) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
+/// Adds what a letter after `%` stands for; `false` where it stands for nothing.
+fn add_my_sql(parts: &mut Vec<Part>, letter: u8, names_month: bool) -> bool {
+    let (month, day, minute) =
+        (Part::Exact(Field::Month, 2), Part::Exact(Field::Day, 2), Part::Exact(Field::Minute, 2));
+    match letter {
+        b'a' => parts.push(Part::ShortWeekdayName),
+        b'b' => parts.push(Part::ShortMonthName),
+        b'c' | b'm' => parts.push(month),
+        b'C' => parts.push(Part::Exact(Field::Century, 2)),
+        b'd' => parts.push(day),
+        b'D' => add_separated(parts, [month, day, Part::ShortYear], b"/"),
+        b'e' => parts.push(Part::Padded(Field::Day)),
+        b'F' => add_separated(parts, [Part::Exact(Field::Year, 4), month, day], b"-"),
+        b'f' => parts.push(Part::Fraction(6)),
+        b'g' => parts.push(Part::ShortYear),
+        b'G' => parts.push(Part::Exact(Field::WeekYear, 4)),
+        b'h' | b'I' => parts.push(Part::Exact(Field::ClockHour, 2)),
+        b'l' => parts.push(Part::UpTo(Field::ClockHour, 2)),
+        b'H' => parts.push(Part::Exact(Field::Hour, 2)),
+        b'k' => parts.push(Part::Padded(Field::Hour)),
+        b'i' => parts.push(minute),
+        b'j' => parts.push(Part::Exact(Field::DayOfYear, 3)),
+        b'M' if names_month => parts.push(Part::MonthName),
+        b'M' => parts.push(minute),
+        b'n' => add_literal(parts, b"\n"),
+        b't' => add_literal(parts, b"\t"),
+        b'%' => add_literal(parts, b"%"),
+        b'p' => parts.push(Part::HalfOfDay),
+        b'r' => {
+            add_separated(parts, [Part::Exact(Field::ClockHour, 2), minute, Part::Exact(Field::Second, 2)], b":");
+            add_literal(parts, b" ");
+            parts.push(Part::HalfOfDay);
+        }
+        b'R' => add_separated(parts, [Part::Exact(Field::Hour, 2), minute], b":"),
+        b'T' => add_separated(parts, [Part::Exact(Field::Hour, 2), minute, Part::Exact(Field::Second, 2)], b":"),
+        b's' | b'S' => parts.push(Part::Exact(Field::Second, 2)),
+        b'u' => parts.push(Part::Exact(Field::Weekday, 1)),
+        b'V' | b'v' => parts.push(Part::Exact(Field::Week, 2)),
+        b'w' => parts.push(Part::Exact(Field::WeekdayFromSunday, 1)),
+        b'W' => parts.push(Part::WeekdayName),
+        b'y' => parts.push(Part::ShortYear),
+        b'Y' => parts.push(Part::Exact(Field::Year, 4)),
+        b'z' => parts.push(Part::Offset),
+        _ => return false,
+    }
+    true
+}
+
+/// Adds bytes that a text must have, to those right before them.
+fn add_literal(parts: &mut Vec<Part>, bytes: &[u8]) {
+    match parts.last_mut() {
+        Some(Part::Literal(before)) => before.extend_from_slice(bytes),
+        _ => parts.push(Part::Literal(bytes.to_vec())),
+    }
+}
+
+/// Adds parts with a literal between each two.
+fn add_separated<const N: usize>(parts: &mut Vec<Part>, all: [Part; N], separator: &[u8]) {
+    for (at, part) in all.into_iter().enumerate() {
+        if at > 0 {
+            add_literal(parts, separator);
+        }
+        parts.push(part);
+    }
+}
+
 fn joda(text: &[u8]) -> Result<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
     let mut rest = text;
     while let Some(&letter) = rest.first() {
         if letter == b'\'' {
-            // Two quotes are one, outside and inside of quoted text.
-            let mut quoted = Vec::new();
-            let mut at = 1;
-            if rest.get(1) == Some(&b'\'') {
-                quoted.push(b'\'');
-                at = 2;
-            } else {
-                loop {
-                    match (rest.get(at), rest.get(at + 1)) {
-                        (Some(b'\''), Some(b'\'')) => {
-                            quoted.push(b'\'');
-                            at += 2;
-                        }
-                        (Some(b'\''), _) => break,
-                        (Some(other), _) => {
-                            quoted.push(*other);
-                            at += 1;
-                        }
-                        (None, _) => {
-                            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "No closing single quote for literal"));
-                        }
-                    }
-                }
-                at += 1;
-            }
+            let (quoted, length) = quoted(rest)?;
             parts.push(Part::Literal(quoted));
-            rest = rest.get(at..).unwrap_or_default();
+            rest = rest.get(length..).unwrap_or_default();
             continue;
         }
         let count = rest.iter().take_while(|byte| **byte == letter).count();
@@ -318,6 +294,32 @@ fn joda(text: &[u8]) -> Result<Vec<Part>> {
         }
     }
     Ok(parts)
+}
+
+/// What quoted text at the beginning says, and its length with the quotes.
+fn quoted(text: &[u8]) -> Result<(Vec<u8>, usize)> {
+    // Two quotes are one, outside and inside of quoted text.
+    if text.get(1) == Some(&b'\'') {
+        return Ok((vec![b'\''], 2));
+    }
+    let mut quoted = Vec::new();
+    let mut at = 1;
+    loop {
+        match (text.get(at), text.get(at + 1)) {
+            (Some(b'\''), Some(b'\'')) => {
+                quoted.push(b'\'');
+                at += 2;
+            }
+            (Some(b'\''), _) => return Ok((quoted, at + 1)),
+            (Some(other), _) => {
+                quoted.push(*other);
+                at += 1;
+            }
+            (None, _) => {
+                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "No closing single quote for literal"));
+            }
+        }
+    }
 }
 
 /// How many letters the part before the last one of a pattern has, `rest` being what follows that last one of `count` letters.
