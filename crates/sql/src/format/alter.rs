@@ -156,146 +156,6 @@ impl Writer {
     fn alter_command(&mut self, command: &AlterCommand) {
         use AlterCommand as C;
         match command {
-            C::AddColumn { .. }
-            | C::DropColumn { .. }
-            | C::ClearColumn { .. }
-            | C::MaterializeColumn { .. }
-            | C::ModifyColumn { .. }
-            | C::RemoveColumnProperty { .. }
-            | C::ModifyColumnSetting { .. }
-            | C::ResetColumnSetting { .. }
-            | C::RenameColumn { .. }
-            | C::CommentColumn { .. } => self.alter_column(command),
-            C::AddIndex { .. }
-            | C::DropIndex { .. }
-            | C::ClearIndex { .. }
-            | C::MaterializeIndex { .. }
-            | C::AddStatistics { .. }
-            | C::ModifyStatistics { .. }
-            | C::DropStatistics { .. }
-            | C::ClearStatistics { .. }
-            | C::MaterializeStatistics { .. }
-            | C::AddProjection { .. }
-            | C::DropProjection { .. }
-            | C::ClearProjection { .. }
-            | C::MaterializeProjection { .. }
-            | C::AddConstraint { .. }
-            | C::DropConstraint { .. } => self.alter_element(command),
-            C::RewriteParts { .. }
-            | C::DropPartition { .. }
-            | C::DropDetachedPartition(_)
-            | C::ForgetPartition(_)
-            | C::AttachPartition { .. }
-            | C::ReplacePartition { .. }
-            | C::MovePartition { .. }
-            | C::FetchPartition { .. }
-            | C::Freeze { .. }
-            | C::Unfreeze { .. }
-            | C::ExportPartition { .. } => self.alter_parts(command),
-            C::Delete { .. } | C::Update { .. } | C::ApplyDeletedMask { .. } | C::ApplyPatches { .. } => {
-                self.alter_rows(command)
-            }
-            C::ModifyComment(_)
-            | C::ModifyOrderBy(_)
-            | C::ModifySampleBy(_)
-            | C::RemoveSampleBy
-            | C::ModifyTtl(_)
-            | C::RemoveTtl
-            | C::MaterializeTtl { .. }
-            | C::ModifySetting(_)
-            | C::ResetSetting(_)
-            | C::ModifyQuery(_)
-            | C::ModifyRefresh(_)
-            | C::ModifySqlSecurity { .. } => self.alter_clause(command),
-        }
-    }
-
-    /// A command of rows; nothing for the others.
-    fn alter_rows(&mut self, command: &AlterCommand) {
-        use AlterCommand as C;
-        match command {
-            C::Delete { partition, filter } => {
-                self.text("DELETE");
-                self.in_partition(partition);
-                self.text(" WHERE ");
-                self.expression(filter, false);
-            }
-            C::Update { assignments, partition, filter } => {
-                self.text("UPDATE ");
-                self.list_space();
-                self.joined(assignments, ", ", |w, assignment| w.assignment(assignment));
-                self.in_partition(partition);
-                self.text(" WHERE ");
-                self.expression(filter, false);
-            }
-            C::ApplyDeletedMask { partition } => {
-                self.text("APPLY DELETED MASK");
-                self.in_partition(partition);
-            }
-            C::ApplyPatches { partition } => {
-                self.text("APPLY PATCHES");
-                self.in_partition(partition);
-            }
-            _ => {}
-        }
-    }
-
-    /// A command of the table as a whole: its keys, its TTL, its settings, its query; nothing for the others.
-    fn alter_clause(&mut self, command: &AlterCommand) {
-        use AlterCommand as C;
-        match command {
-            C::ModifyComment(comment) => {
-                self.text("MODIFY COMMENT ");
-                self.string(comment);
-            }
-            C::ModifyOrderBy(key) => {
-                self.text("MODIFY ORDER BY ");
-                self.sorting_key(key);
-            }
-            C::ModifySampleBy(expression) => {
-                self.text("MODIFY SAMPLE BY ");
-                self.expression(expression, false);
-            }
-            C::RemoveSampleBy => self.text("REMOVE SAMPLE BY"),
-            C::ModifyTtl(elements) => {
-                self.text("MODIFY TTL ");
-                self.joined(elements, ", ", |w, element| w.ttl_element(element));
-            }
-            C::RemoveTtl => self.text("REMOVE TTL"),
-            C::MaterializeTtl { partition } => {
-                self.text("MATERIALIZE TTL");
-                self.in_partition(partition);
-            }
-            C::ModifySetting(settings) => {
-                self.text("MODIFY SETTING ");
-                self.settings(settings);
-            }
-            C::ResetSetting(names) => {
-                self.text("RESET SETTING ");
-                self.list_space();
-                self.joined(names, ", ", |w, name| w.dotted(name));
-            }
-            C::ModifyQuery(query) => {
-                self.text("MODIFY QUERY");
-                self.line();
-                self.query(query);
-            }
-            C::ModifyRefresh(refresh) => {
-                self.text("MODIFY ");
-                self.refresh(refresh);
-            }
-            C::ModifySqlSecurity { definer, security } => {
-                self.text("MODIFY ");
-                self.sql_security(definer, security);
-            }
-            _ => {}
-        }
-    }
-
-    /// A command of a column; nothing for the others.
-    fn alter_column(&mut self, command: &AlterCommand) {
-        use AlterCommand as C;
-        match command {
             C::AddColumn { if_not_exists, column, placement } => {
                 self.text("ADD COLUMN ");
                 self.not_exists(*if_not_exists);
@@ -349,14 +209,54 @@ impl Writer {
                 self.text(" ");
                 self.string(comment);
             }
-            _ => {}
-        }
-    }
-
-    /// A command of an index, statistics, a projection or a constraint; nothing for the others.
-    fn alter_element(&mut self, command: &AlterCommand) {
-        use AlterCommand as C;
-        match command {
+            C::ModifyComment(comment) => {
+                self.text("MODIFY COMMENT ");
+                self.string(comment);
+            }
+            C::ModifyOrderBy(key) => {
+                self.text("MODIFY ORDER BY ");
+                self.sorting_key(key);
+            }
+            C::ModifySampleBy(expression) => {
+                self.text("MODIFY SAMPLE BY ");
+                self.expression(expression, false);
+            }
+            C::RemoveSampleBy => self.text("REMOVE SAMPLE BY"),
+            C::ModifyTtl(elements) => {
+                self.text("MODIFY TTL ");
+                self.joined(elements, ", ", |w, element| w.ttl_element(element));
+            }
+            C::RemoveTtl => self.text("REMOVE TTL"),
+            C::MaterializeTtl { partition } => {
+                self.text("MATERIALIZE TTL");
+                self.in_partition(partition);
+            }
+            C::RewriteParts { partition } => {
+                self.text("REWRITE PARTS");
+                self.in_partition(partition);
+            }
+            C::ModifySetting(settings) => {
+                self.text("MODIFY SETTING ");
+                self.settings(settings);
+            }
+            C::ResetSetting(names) => {
+                self.text("RESET SETTING ");
+                self.list_space();
+                self.joined(names, ", ", |w, name| w.dotted(name));
+            }
+            C::ModifyQuery(query) => {
+                self.text("MODIFY QUERY");
+                self.line();
+                self.query(query);
+            }
+            C::ModifyRefresh(refresh) => {
+                self.text("MODIFY ");
+                self.refresh(refresh);
+            }
+            C::ModifySqlSecurity { definer, security } => {
+                self.text("MODIFY ");
+                self.sql_security(definer, security);
+            }
             C::AddIndex { if_not_exists, index, placement } => {
                 self.text("ADD INDEX ");
                 self.not_exists(*if_not_exists);
@@ -415,18 +315,6 @@ impl Writer {
             C::DropConstraint { if_exists, constraint } => {
                 self.named("DROP CONSTRAINT ", *if_exists, constraint, &None)
             }
-            _ => {}
-        }
-    }
-
-    /// A command of parts and partitions; nothing for the others.
-    fn alter_parts(&mut self, command: &AlterCommand) {
-        use AlterCommand as C;
-        match command {
-            C::RewriteParts { partition } => {
-                self.text("REWRITE PARTS");
-                self.in_partition(partition);
-            }
             C::DropPartition { detach, partition } => {
                 self.text(if *detach { "DETACH " } else { "DROP " });
                 self.partition(partition);
@@ -473,7 +361,28 @@ impl Writer {
                 self.text(" TO TABLE ");
                 self.table_name(to);
             }
-            _ => {}
+            C::Delete { partition, filter } => {
+                self.text("DELETE");
+                self.in_partition(partition);
+                self.text(" WHERE ");
+                self.expression(filter, false);
+            }
+            C::Update { assignments, partition, filter } => {
+                self.text("UPDATE ");
+                self.list_space();
+                self.joined(assignments, ", ", |w, assignment| w.assignment(assignment));
+                self.in_partition(partition);
+                self.text(" WHERE ");
+                self.expression(filter, false);
+            }
+            C::ApplyDeletedMask { partition } => {
+                self.text("APPLY DELETED MASK");
+                self.in_partition(partition);
+            }
+            C::ApplyPatches { partition } => {
+                self.text("APPLY PATCHES");
+                self.in_partition(partition);
+            }
         }
     }
 }
