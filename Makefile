@@ -37,7 +37,7 @@ test: ## Run every test: format, lints, Rust tests, models (20 s each), and real
 	LOOM_MAX_DURATION=20 $(MAKE) --no-print-directory models
 	$(MAKE) --no-print-directory test-clients
 
-test-fast: ## Run what tells within five minutes whether a change is right: format, and all Rust and SQL tests but the long ones.
+test-fast: ## Check the format and run the Rust and SQL tests, but for the long ones: four minutes on two cores, and what is to be compiled.
 	cargo fmt --all --check
 	scripts/check_markdown.py
 	cargo test --workspace

@@ -11,8 +11,8 @@ def test_grafana(server):
     run_checks([folder / "program", server.native_port, server.http_port], least=208)
 
 
-# What the plugin's monitoring dashboard draws, each by a query of its own; but for its charts of disks on S3, of a cache of files and of
-# MySQL's protocol, which Squall does not have.
+# What the plugin's monitoring dashboard draws, each by a query of its own; but for what Squall does not count: reads and disks on S3, waits
+# for I/O, a cache of files, MySQL's protocol.
 PROFILE_EVENTS = "Query SelectedRows SelectedBytes InsertedRows OSCPUVirtualTimeMicroseconds OSCPUWaitMicroseconds OSReadBytes OSReadChars".split()
 METRICS = "Query Merge MemoryTracking TCPConnection HTTPConnection".split()
 ASYNCHRONOUS = """OSUserTimeNormalized OSSystemTimeNormalized LoadAverage15 TotalPartsOfMergeTreeTables MaxPartCountForPartition

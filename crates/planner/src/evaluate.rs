@@ -1,5 +1,5 @@
-//! The values of expressions: columns by position, constants, functions of both. It is the only evaluator: the engine computes rows by it,
-//! storage keys and defaults, rules what a condition says of a few values.
+//! The values of expressions over rows: columns by position, constants, functions of both. It is the only evaluator: the engine computes
+//! rows by it, storage keys and defaults, and a rule what a condition says of a few values.
 //!
 //! Functions with lazy arguments (`if`, `and`) get one that may be an error for some values (a division, a conversion of text)
 //! only for the rows that need it, as ClickHouse's `short_circuit_function_evaluation` does: `if(x = 0, 0, intDiv(1, x))` is no error.

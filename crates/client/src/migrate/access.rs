@@ -19,7 +19,7 @@ use crate::session::{Session, ask};
 /// Brings the source's users and their like, and returns what did not come.
 ///
 /// # Errors
-/// Where the connection breaks or the journal cannot be written.
+/// Where the journal cannot be written.
 pub fn bring(source: &mut dyn Session, target: &mut dyn Session, journal: &Journal) -> Result<Vec<Missing>> {
     let shown = match ask(source, "SHOW ACCESS") {
         Ok(rows) => rows,
@@ -39,37 +39,7 @@ pub fn bring(source: &mut dyn Session, target: &mut dyn Session, journal: &Journ
             Err(error) => missing.push(Missing { name: text, reason: error.to_string() }),
         }
     }
-    // An entity may name another that comes later, so those that fail are tried again while others succeed.
-    let mut created = HashSet::new();
-    let mut there = Vec::new();
-    loop {
-        let tried = entities.len();
-        let mut failed = Vec::new();
-        for entity in entities {
-            let name = name(&entity);
-            match create(target, &entity, &name, journal) {
-                Ok(Created::Now { has_password: true }) => created.extend(names(&entity)),
-                Ok(Created::Now { has_password: false }) => {
-                    created.extend(names(&entity));
-                    let reason =
-                        "Its password did not come, since the source does not show it: set one with ALTER USER";
-                    missing.push(Missing { name, reason: reason.into() });
-                }
-                Ok(Created::Before) => created.extend(names(&entity)),
-                Ok(Created::ByOthers) => there.push(name),
-                Err(error) => failed.push((entity, error)),
-            }
-        }
-        if failed.is_empty() || failed.len() == tried {
-            missing
-                .extend(failed.iter().map(|(entity, error)| Missing { name: name(entity), reason: sentence(error) }));
-            break;
-        }
-        entities = failed.into_iter().map(|(entity, _)| entity).collect();
-    }
-    if !there.is_empty() {
-        eprintln!("The target has these already, and they stay as they are: {}", there.join(", "));
-    }
+    let created = create_all(target, entities, journal, &mut missing)?;
     for mut grant in grants {
         // Nobody whom the target had before gets a right by a migration.
         grant.grantees.names.retain(|grantee| created.contains(&grantee.name.value));
@@ -84,35 +54,55 @@ pub fn bring(source: &mut dyn Session, target: &mut dyn Session, journal: &Journ
     Ok(missing)
 }
 
-/// How an entity came to be at the target.
-enum Created {
-    /// This run made it.
-    Now {
-        /// Whether everybody who could log in at the source can do so here.
-        has_password: bool,
-    },
-    /// An earlier run made it.
-    Before,
-    /// It was there.
-    ByOthers,
-}
-
-fn create(target: &mut dyn Session, entity: &AccessEntity, name: &str, journal: &Journal) -> Result<Created> {
-    if journal.is_done(name) {
-        return Ok(Created::Before);
+/// Creates entities at the target. Returns the names of the users and roles that this run or an earlier one has created.
+fn create_all(
+    target: &mut dyn Session,
+    mut entities: Vec<AccessEntity>,
+    journal: &Journal,
+    missing: &mut Vec<Missing>,
+) -> Result<HashSet<String>> {
+    let (mut created, mut there) = (HashSet::new(), Vec::new());
+    // An entity may name another that comes later, so those that fail are tried again while others succeed.
+    loop {
+        let tried = entities.len();
+        let mut failed = Vec::new();
+        for entity in entities {
+            let name = name(&entity);
+            if journal.is_done(&name) {
+                created.extend(names(&entity));
+                continue;
+            }
+            // The source's folders of users are not the target's.
+            let mut wanted = AccessEntity { storage: None, ..entity.clone() };
+            let is_locked = match &mut wanted.definition {
+                AccessDefinition::User(user) => lock_without_password(user),
+                _ => false,
+            };
+            match ask(target, &format_one_line(&Statement::AccessEntity(Box::new(wanted)))) {
+                Ok(_) => {
+                    journal.done(&name, 0)?;
+                    created.extend(names(&entity));
+                    if is_locked {
+                        let reason =
+                            "Its password did not come, since the source does not show it: set one with ALTER USER";
+                        missing.push(Missing { name, reason: reason.into() });
+                    }
+                }
+                Err(Error { code: ErrorCode::ACCESS_ENTITY_ALREADY_EXISTS, .. }) => there.push(name),
+                Err(error) => failed.push((entity, error)),
+            }
+        }
+        if failed.is_empty() || failed.len() == tried {
+            missing
+                .extend(failed.iter().map(|(entity, error)| Missing { name: name(entity), reason: sentence(error) }));
+            break;
+        }
+        entities = failed.into_iter().map(|(entity, _)| entity).collect();
     }
-    let mut entity = entity.clone();
-    // The source's folders of users are not the target's.
-    entity.storage = None;
-    let has_password = match &mut entity.definition {
-        AccessDefinition::User(user) => !lock_without_password(user),
-        _ => true,
-    };
-    match ask(target, &format_one_line(&Statement::AccessEntity(Box::new(entity)))) {
-        Ok(_) => journal.done(name, 0).map(|()| Created::Now { has_password }),
-        Err(Error { code: ErrorCode::ACCESS_ENTITY_ALREADY_EXISTS, .. }) => Ok(Created::ByOthers),
-        Err(error) => Err(error),
+    if !there.is_empty() {
+        eprintln!("The target has these already, and they stay as they are: {}", there.join(", "));
     }
+    Ok(created)
 }
 
 /// Takes away the ways to log in whose password the source does not show. Where none is left nobody can log in: the user gets a hash that is

@@ -1,5 +1,5 @@
-//! What a migration has done, as a file with a line for each table: its first line says from where to where, so that another migration does
-//! not take it for its own.
+//! What a migration has done, as a file with a line for each table and for each user, role and the like. Its first line says from where to
+//! where, so that another migration does not take it for its own.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -49,18 +49,18 @@ impl Journal {
         Ok(Journal { file: Mutex::new(file), name, done })
     }
 
-    /// Whether a table was copied by an earlier run.
-    pub fn is_done(&self, table: &str) -> bool {
-        self.done.contains(table)
+    /// Whether an earlier run has brought what has this name.
+    pub fn is_done(&self, name: &str) -> bool {
+        self.done.contains(name)
     }
 
-    /// Says that a table is copied.
+    /// Says that something has come, and with how many rows.
     ///
     /// # Errors
     /// Where the file cannot be written.
-    pub fn done(&self, table: &str, rows: u64) -> Result<()> {
+    pub fn done(&self, name: &str, rows: u64) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = writeln!(file, "{table}\t{rows}").and_then(|()| file.sync_data());
+        let written = writeln!(file, "{name}\t{rows}").and_then(|()| file.sync_data());
         written.map_err(|error| file_error(&self.name, &error))
     }
 }
