@@ -137,6 +137,32 @@ def test_data_of_version_9_are_read(start_server):
         server.restart()
 
 
+def test_data_of_version_10_are_read(start_server):
+    """Written on 2026-11-29 by the binary of commit e898de6, whose parts did not know how many bytes their values are."""
+    server = start_server(wait=False, settings=QUIET)
+    server.data.mkdir(parents=True)
+    with tarfile.open(FIXTURES / "data_version_10.tar.gz") as archive:
+        archive.extractall(server.data, filter="data")
+    server.start()
+    assert server.value("SELECT count(), sum(k), sum(length(s)), countIf(n IS NULL) FROM shop.t") == "1000\t499500\t2890\t334"
+    columns = "SELECT name, data_uncompressed_bytes, data_compressed_bytes > 0 FROM system.columns WHERE database = 'shop' ORDER BY name"
+    assert server.rows(columns) == [[name, "0", "1"] for name in "aklnst"]
+    # Merges make them, and another start finds them. Bytes are as ClickHouse 26.9 counts them.
+    server.query("OPTIMIZE TABLE shop.t FINAL")
+    counted = {"a": 9998, "k": 8000, "l": 1000, "n": 5000, "s": 10890, "t": 12000}
+    for _ in range(2):
+        assert server.rows(columns) == [[name, str(size), "1"] for name, size in counted.items()]
+        whole = str(sum(counted.values()))
+        assert server.value("SELECT total_bytes_uncompressed FROM system.tables WHERE database = 'shop'") == whole
+        of_parts = "FROM system.parts WHERE database = 'shop'"
+        assert server.value(f"SELECT sum(data_uncompressed_bytes), sum(data_compressed_bytes) < {whole} {of_parts}") == f"{whole}\t1"
+        of_columns = "FROM system.parts_columns WHERE database = 'shop'"
+        assert server.value(f"SELECT sum(column_data_uncompressed_bytes) {of_columns}") == whole
+        projections = "FROM system.projection_parts WHERE database = 'shop'"
+        assert server.value(f"SELECT sum(data_uncompressed_bytes) > 0, sum(parent_data_uncompressed_bytes) {projections}") == f"1\t{whole}"
+        server.restart()
+
+
 def test_a_later_version_is_refused(start_server):
     server = start_server(settings=QUIET)
     fill(server)

@@ -192,3 +192,78 @@ def test_inserts_wait_and_are_refused(start_server):
     server.query("OPTIMIZE TABLE t FINAL")
     server.query("INSERT INTO t SELECT 7")
     assert server.value("SELECT sum(n) FROM t") == "22"
+
+
+def large_parts(server):
+    """Three parts that go to disk while the merge of them is under way: of rows that no codec makes smaller, several row groups."""
+    server.query("CREATE TABLE large (k UInt64, v UInt64, s String) ENGINE = MergeTree ORDER BY k")
+    server.query("SYSTEM STOP MERGES large")
+    for number in range(3):
+        values = f"number * 3 + {number}, cityHash64(number, {number}), toString(cityHash64(number, {number}, 1))"
+        server.query(f"INSERT INTO large SELECT {values} FROM numbers(1200000)")
+    server.query("SYSTEM START MERGES large")
+    return server.value(CONTENT)
+
+
+CONTENT = "SELECT count(), sum(k), sum(v), sum(cityHash64(k, v, s)) FROM large"
+
+
+def temporary_files(server):
+    """The sizes of files of parts that are not committed."""
+    sizes = []
+    for path in server.files_named("tmp_insert_*"):
+        try:
+            sizes.append(path.stat().st_size)
+        except FileNotFoundError:
+            pass
+    return sizes
+
+
+def test_large_parts_go_to_disk_while_they_are_merged(start_server):
+    server = start_server(settings={"query_log": None})
+    before = large_parts(server)
+    merging = threading.Thread(target=server.query, args=("OPTIMIZE TABLE large FINAL",))
+    merging.start()
+    # The new part is seen to grow while the merge goes on.
+    sizes = set()
+    while merging.is_alive():
+        sizes.update(temporary_files(server))
+        time.sleep(0.001)
+    merging.join()
+    assert len(sizes) > 1, sizes
+    assert server.value(CONTENT) == before
+    assert server.value(PARTS.format("large")) == "1"
+    assert server.value("SELECT count() FROM (SELECT k, lagInFrame(k) OVER () AS p FROM large) WHERE k < p") == "0"
+    server.restart()
+    assert server.value(CONTENT) == before
+    assert server.value("CHECK TABLE large SETTINGS check_query_single_value_result = 1") == "1"
+    # A mutation of such a part writes it step by step, too.
+    server.query("ALTER TABLE large UPDATE v = v + 1 WHERE 1 SETTINGS mutations_sync = 2")
+    server.query("ALTER TABLE large DELETE WHERE k % 2 = 0 SETTINGS mutations_sync = 2")
+    expected = server.value("SELECT 1800000, sum(k), sum(v + 1) FROM (SELECT number * 3 + n AS k, cityHash64(number, n) AS v FROM numbers(1200000) ARRAY JOIN [0, 1, 2] AS n) WHERE k % 2 = 1")
+    assert server.value("SELECT count(), sum(k), sum(v) FROM large") == expected
+    server.restart()
+    assert server.value("SELECT count(), sum(k), sum(v) FROM large") == expected
+    assert not temporary_files(server)
+
+
+def test_a_killed_merge_of_large_parts_loses_nothing(start_server):
+    server = start_server(settings={"query_log": None})
+    before = large_parts(server)
+    for _ in range(3):
+        threading.Thread(target=lambda: pytest.raises((ServerError, OSError), server.query, "OPTIMIZE TABLE large FINAL")).start()
+        wait_until(lambda: any(temporary_files(server)), "a part is on its way to disk", 60)
+        server.kill()
+        server.start()
+        assert server.value(CONTENT) == before
+        assert not temporary_files(server)
+    # Also one that is only cancelled leaves no file, and does not keep the next one from its name.
+    merging = threading.Thread(target=lambda: pytest.raises(ServerError, server.query, "OPTIMIZE TABLE large FINAL", query_id="merging"))
+    merging.start()
+    wait_until(lambda: any(temporary_files(server)), "a part is on its way to disk", 60)
+    server.query("KILL QUERY WHERE query_id = 'merging' SYNC")
+    merging.join()
+    wait_until(lambda: not temporary_files(server), "its file is gone")
+    server.query("OPTIMIZE TABLE large FINAL")
+    assert server.value(CONTENT) == before
+    assert server.value(PARTS.format("large")) == "1"

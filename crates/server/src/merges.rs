@@ -1,7 +1,7 @@
 //! Background merges: which run, and when the next begin. What is merged storage decides; the work is the scheduler's, in a share of the
 //! CPU that grows where parts pile up.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,11 +11,12 @@ use squall_runtime::ProfileEvent;
 use squall_runtime::memory::SERVER;
 use squall_runtime::profile_events::GLOBAL;
 use squall_scheduler::CpuShare;
-use squall_storage::{BackgroundTurn, MergeProgress, MergeType, PartMerge, TableName};
+use squall_storage::{BackgroundTurn, MergeProgress, MergeRoom, MergeType, PartMerge, TableName};
 use squall_types::{ErrorCode, Result, Settings};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::asynchronous_metrics::disk_space;
 use crate::background::{background_settings, sleep_until};
 use crate::query::take_over;
 use crate::server::Server;
@@ -26,11 +27,13 @@ const TICK: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(500);
 /// Merges that run at once.
 const MERGES_MAX: usize = 4;
+/// Bytes on disk of the parts of one merge, where the table does not say less: ClickHouse's.
+const MERGED_BYTES_MAX: u64 = 150 << 30;
 /// With each merge that runs already, the next may take so many times fewer bytes: a large one never keeps small ones waiting.
 const SHRINK: u64 = 8;
-/// Bytes on disk of the parts of one merge. What it makes is in memory until it is written, and a mutation holds all rows of a part.
-const MERGED_BYTES_MAX: u64 = 256 << 20;
-/// The same as a part of the memory that the server may use.
+/// The part of the free disk space that the parts of one merge may have, whose result takes as much again.
+const MERGED_DISK_PART: u64 = 2;
+/// The part of the memory that the server may use which row groups may have that a merge reads at a time.
 const MERGED_MEMORY_PART: u64 = 16;
 /// Parts of a partition from which on merges have a larger share of the CPU, in proportion.
 const PARTS_PRESSING: f64 = 30.0;
@@ -201,13 +204,10 @@ struct Begun {
 /// Begins the merge that is worth most, where there is one, beside others that run.
 fn begin(server: &Arc<Server>, beside: usize) -> Option<Begun> {
     let merges = &server.merges;
-    let memory = match u64::try_from(SERVER.limit_bytes()) {
-        Ok(0) | Err(_) => u64::MAX,
-        Ok(limit) => limit / MERGED_MEMORY_PART,
-    };
-    let bytes_max = MERGED_BYTES_MAX.min(memory) / SHRINK.pow(beside as u32);
+    let room = room(server);
+    let room = MergeRoom { bytes: room.bytes.min(MERGED_BYTES_MAX) / SHRINK.pow(beside as u32), ..room };
     let is_no_log = |table: &TableName| !server.system_logs.has_table(&table.table);
-    let next = server.databases.next_merge(bytes_max, (Instant::now(), SystemTime::now()), &is_no_log)?;
+    let next = server.databases.next_merge(room, (Instant::now(), SystemTime::now()), &is_no_log)?;
     let weight = server.config.load().server.background_pool_weight;
     let pressure = (server.databases.parts_of_fullest() as f64 / PARTS_PRESSING).clamp(1.0, PRESSURE_MAX);
     merges.share.set_weight(weight * pressure);
@@ -222,6 +222,16 @@ fn begin(server: &Arc<Server>, beside: usize) -> Option<Begun> {
             None
         }
     }
+}
+
+/// What the machine has room for at this moment.
+pub(crate) fn room(server: &Server) -> MergeRoom {
+    let group_bytes = match u64::try_from(SERVER.limit_bytes()) {
+        Ok(0) | Err(_) => u64::MAX,
+        Ok(limit) => limit / MERGED_MEMORY_PART,
+    };
+    let free = disk_space(Path::new(&server.config.load().server.path)).map_or(u64::MAX, |space| space.available);
+    MergeRoom { bytes: free / MERGED_DISK_PART, group_bytes }
 }
 
 async fn carry_out(server: Arc<Server>, begun: Begun) {

@@ -58,18 +58,18 @@ pub use merge_tree::conditions::{
     ConditionCacheEntry, clear_condition_cache, condition_cache_entries, set_condition_cache_size,
 };
 pub use merge_tree::{
-    BackgroundTurn, Candidate, DetachedPart, Expiring, ForeignRows, MergeHold, MergeLimits, MergeProgress, MergeType,
-    MergeablePart, PartNumbers, PartSelection, PartSource, PreparedParts, WantedColumns, implicit_indices,
-    merge_tree_settings, select as select_merge, select_due, select_expired,
+    BackgroundTurn, Candidate, DetachedPart, Expiring, ForeignRows, MERGED_ROWS_MAX, MergeHold, MergeLimits,
+    MergeProgress, MergeRoom, MergeType, MergeablePart, PartNumbers, PartSelection, PartSource, PreparedParts,
+    WantedColumns, implicit_indices, merge_tree_settings, select as select_merge, select_due, select_expired,
 };
 pub use mutation::{MutationFence, MutationOrder, MutationStep, StoredMutation};
 pub use null::null_table;
 pub use part_event::{NotePart, PartEvent, PartEventKind};
 pub use session_catalog::SessionCatalog;
 pub use table::{
-    Claim, ColumnBounds, ConditionUse, InsertLimits, InsertPlace, InsertWriter, Insertion, Morsel, PartColumn,
-    PartInfo, PartMerge, PartTtl, PartTtlKind, PartWork, ProjectionPart, RowNumbers, ScanRequest, ScanSelection,
-    SkipIndexSize, SkipIndexUse, Table, TableHandle, TableScan, commit_together,
+    Claim, ColumnBounds, ColumnSize, ConditionUse, InsertLimits, InsertPlace, InsertWriter, Insertion, Morsel,
+    PartColumn, PartInfo, PartMerge, PartTtl, PartTtlKind, PartWork, ProjectionPart, RowNumbers, ScanRequest,
+    ScanSelection, SkipIndexSize, SkipIndexUse, Table, TableHandle, TableScan, commit_together,
 };
 pub use value_ends::ValueEnds;
 pub use view::{inserted_rows, system_view};

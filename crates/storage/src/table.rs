@@ -107,6 +107,11 @@ pub trait Table: TableMetadata {
         Vec::new()
     }
 
+    /// What each of the table's columns takes in the parts, for `system.columns`; nothing of tables without parts.
+    fn column_sizes(&self) -> Vec<ColumnSize> {
+        Vec::new()
+    }
+
     /// What the parts have of projections, for `system.projection_parts`.
     fn projection_parts(&self) -> Vec<ProjectionPart> {
         Vec::new()
@@ -210,6 +215,8 @@ pub struct PartInfo {
     pub rows: u64,
     /// The file's size.
     pub bytes_on_disk: u64,
+    /// Bytes of its values before they were encoded; 0 where the part does not know, because a server before version 11 of the data wrote it.
+    pub value_bytes: u64,
     /// What ClickHouse calls a part of so many rows and bytes under the table's settings: `Compact` or `Wide`. Every part is one file here.
     pub part_type: &'static str,
     /// Where granules begin, and where the last one ends unless all have one size.
@@ -247,6 +254,8 @@ pub struct ProjectionPart {
     pub marks: u64,
     /// What it takes of the part's file.
     pub bytes_on_disk: u64,
+    /// As of parts.
+    pub value_bytes: u64,
 }
 
 /// What a skip index takes in all parts of a table.
@@ -262,6 +271,15 @@ pub struct SkipIndexSize {
     pub directory_bytes: u64,
 }
 
+/// What a column takes in all parts of a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ColumnSize {
+    /// In the files.
+    pub bytes_on_disk: u64,
+    /// Its values before they were encoded, as of parts.
+    pub value_bytes: u64,
+}
+
 /// A column of a part.
 #[derive(Clone, Debug)]
 pub struct PartColumn {
@@ -273,6 +291,8 @@ pub struct PartColumn {
     pub data_type: DataType,
     /// What it takes in the file.
     pub bytes_on_disk: u64,
+    /// Bytes of its values before they were encoded, as of parts.
+    pub value_bytes: u64,
     /// Bounds of its values as text, as far as they are known and comparable.
     pub min: Option<String>,
     /// The same from above.

@@ -25,7 +25,7 @@ use crate::rows::Rows;
 use crate::sparse::Sparse;
 use crate::value::Value;
 use crate::variant_type::NULL_ALTERNATIVE;
-use crate::{kernels, match_integer};
+use crate::{kernels, match_integer, value_bytes};
 
 /// Values of one ClickHouse type. Cheap to clone and to slice: arrays are shared.
 #[derive(Clone, Debug)]
@@ -278,41 +278,7 @@ impl Column {
     /// Bytes of the values in ClickHouse's accounting (`read_bytes`): fixed widths by row, strings by content and a length. However the
     /// rows are held.
     pub fn value_bytes(&self) -> usize {
-        let rows = self.rows();
-        match (self.data_type.fixed_width_bytes(), &self.rows) {
-            (Some(width), _) => width * rows,
-            (None, Rows::Whole(array)) => array_value_bytes(&**array),
-            (None, Rows::Constant(one, _)) => array_value_bytes(&**one) * rows,
-            (None, Rows::Sparse(sparse)) => {
-                array_value_bytes(&**sparse.values()) + array_value_bytes(&**sparse.default_row()) * sparse.defaults()
-            }
-            (None, Rows::Coded(coded)) => coded.string_bytes() + STRING_LENGTH_BYTES * rows,
-        }
-    }
-}
-
-/// What a string's length counts in `value_bytes`.
-const STRING_LENGTH_BYTES: usize = 9;
-
-fn array_value_bytes(array: &dyn Array) -> usize {
-    match array.data_type() {
-        arrow_schema::DataType::Binary => {
-            let strings = array.as_binary::<i32>();
-            let offsets = strings.value_offsets();
-            let bytes = offsets.last().unwrap_or(&0) - offsets.first().unwrap_or(&0);
-            bytes as usize + STRING_LENGTH_BYTES * array.len()
-        }
-        arrow_schema::DataType::Dictionary(..) => 4 * array.len(),
-        arrow_schema::DataType::List(_) => {
-            let list = array.as_list::<i32>();
-            let (start, end) = (list.value_offsets().first(), list.value_offsets().last());
-            let (start, end) = (*start.unwrap_or(&0) as usize, *end.unwrap_or(&0) as usize);
-            8 * array.len() + array_value_bytes(&*list.values().slice(start, end - start))
-        }
-        arrow_schema::DataType::Struct(_) => {
-            array.as_struct().columns().iter().map(|column| array_value_bytes(&**column)).sum()
-        }
-        other => other.primitive_width().unwrap_or(1) * array.len(),
+        value_bytes::of_rows(&self.data_type, &self.rows)
     }
 }
 

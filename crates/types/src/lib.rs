@@ -40,6 +40,7 @@ pub mod type_code;
 pub mod type_family;
 pub mod type_name;
 pub mod value;
+mod value_bytes;
 pub mod variant_type;
 pub mod vectorized;
 mod wrappers;

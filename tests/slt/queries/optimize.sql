@@ -38,3 +38,17 @@ OPTIMIZE TABLE created_later FINAL;
 SYSTEM START MERGES;
 OPTIMIZE TABLE stopped FINAL;
 SELECT table, count() FROM system.parts WHERE database = currentDatabase() AND active AND table IN ('stopped', 'created_later') GROUP BY table ORDER BY table;
+-- FINAL writes a single part anew, each time; unless it is told to leave alone what a merge made.
+CREATE TABLE optimized_single (k UInt8, s String CODEC(NONE)) ENGINE = MergeTree ORDER BY k SETTINGS min_bytes_for_wide_part = 0;
+INSERT INTO optimized_single SELECT number % 4, repeat('a', 1000) FROM numbers(1000);
+OPTIMIZE TABLE optimized_single;
+SELECT name FROM system.parts WHERE table = 'optimized_single' AND active;
+ALTER TABLE optimized_single MODIFY COLUMN s CODEC(ZSTD(3));
+OPTIMIZE TABLE optimized_single FINAL SETTINGS optimize_skip_merged_partitions = 1;
+SELECT name, data_compressed_bytes < 100000, data_uncompressed_bytes FROM system.parts WHERE table = 'optimized_single' AND active;
+OPTIMIZE TABLE optimized_single FINAL SETTINGS optimize_skip_merged_partitions = 1;
+SELECT name FROM system.parts WHERE table = 'optimized_single' AND active;
+OPTIMIZE TABLE optimized_single FINAL;
+SELECT name FROM system.parts WHERE table = 'optimized_single' AND active;
+SELECT name, data_uncompressed_bytes FROM system.columns WHERE table = 'optimized_single' ORDER BY name;
+DROP TABLE optimized_single;

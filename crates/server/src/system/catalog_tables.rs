@@ -1,10 +1,10 @@
 //! `system.tables` and `system.columns`, and what else tells of the definitions of tables.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use squall_planner::{ColumnDescription, Constraint, KeyExpression, SkipIndex};
 use squall_storage::{
-    NamedView, PartInfo, SkipIndexSize, TEMPORARY_DATABASE, Table, TableDescription, implicit_indices,
+    ColumnSize, NamedView, PartInfo, SkipIndexSize, TEMPORARY_DATABASE, Table, TableDescription, implicit_indices,
 };
 use squall_types::{DataType, Result, Value};
 
@@ -91,7 +91,7 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
             true => row.table.bytes().map_or(Value::Null, Value::UInt64),
             false => Value::Null,
         })
-        .constant("total_bytes_uncompressed", "Nullable(UInt64)", Value::Null)
+        .column("total_bytes_uncompressed", "Nullable(UInt64)", |row| of_parts(row, |part| part.value_bytes))
         .column("parts", "Nullable(UInt64)", |row| of_parts(row, |_| 1))
         .column("active_parts", "Nullable(UInt64)", |row| of_parts(row, |_| 1))
         .column("total_marks", "Nullable(UInt64)", |row| of_parts(row, |part| part.marks))
@@ -136,11 +136,18 @@ fn of_parts(row: &TableDescription, value: fn(&PartInfo) -> u64) -> Value {
 /// A column of a table.
 struct ColumnRow {
     table: Arc<TableDescription>,
+    /// What each of its table's columns takes, once somebody asks.
+    sizes: Arc<OnceLock<Vec<ColumnSize>>>,
     position: usize,
     column: ColumnDescription,
 }
 
 impl ColumnRow {
+    fn size(&self) -> ColumnSize {
+        let sizes = self.sizes.get_or_init(|| self.table.table.column_sizes());
+        sizes.get(self.position).copied().unwrap_or_default()
+    }
+
     fn is_in(&self, keys: &[KeyExpression]) -> bool {
         keys.iter().any(|key| {
             let mut found = false;
@@ -159,8 +166,10 @@ pub(super) fn columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
             let shown = table.table.columns().len() - table.table.virtual_columns();
             let columns = table.table.columns().iter().take(shown).enumerate();
             let seen = columns.filter(|(_, column)| viewer.sees_column(database, name, &column.name));
+            let sizes = Arc::new(OnceLock::new());
             rows.extend(seen.map(|(position, column)| ColumnRow {
                 table: table.clone(),
+                sizes: sizes.clone(),
                 position,
                 column: column.clone(),
             }));
@@ -177,8 +186,8 @@ pub(super) fn columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .column("position", "UInt64", |row| number(row.position + 1))
         .column("default_kind", "String", |row| text(default_kind(&row.column)))
         .column("default_expression", "String", |row| text(default_expression(&row.column)))
-        .constant("data_compressed_bytes", "UInt64", number(0_u64))
-        .constant("data_uncompressed_bytes", "UInt64", number(0_u64))
+        .column("data_compressed_bytes", "UInt64", |row| number(row.size().bytes_on_disk))
+        .column("data_uncompressed_bytes", "UInt64", |row| number(row.size().value_bytes))
         .constant("marks_bytes", "UInt64", number(0_u64))
         .column("comment", "String", |row| text(&row.column.comment))
         .column("is_in_partition_key", "UInt8", move |row| {

@@ -40,8 +40,7 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .constant("files", "UInt64", number(1_u64))
         .column("bytes_on_disk", "UInt64", |row| number(row.part.bytes_on_disk))
         .column("data_compressed_bytes", "UInt64", |row| number(row.part.bytes_on_disk))
-        // A part's description says how long its columns are in the file alone.
-        .constant("data_uncompressed_bytes", "UInt64", number(0_u64))
+        .column("data_uncompressed_bytes", "UInt64", |row| number(row.part.value_bytes))
         .constant("primary_key_size", "UInt64", number(0_u64))
         // Marks and indexes are in the part's file: no file has them alone.
         .constant("marks_bytes", "UInt64", number(0_u64))

@@ -9,7 +9,7 @@ use super::catalog_tables::all_tables;
 use super::create_statement::default_kind;
 use super::parts::{modified, number_in_name};
 use super::table::SystemTable;
-use super::value::{flag, no_items, number, text, texts};
+use super::value::{flag, no_items, number, text, texts, uuid};
 use super::viewer::Viewer;
 use crate::server::Server;
 
@@ -50,6 +50,7 @@ pub(super) fn parts_columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Ta
         .column("rows", "UInt64", |row| number(row.part.rows))
         .column("bytes_on_disk", "UInt64", |row| number(row.part.bytes_on_disk))
         .column("data_compressed_bytes", "UInt64", |row| number(row.part.bytes_on_disk))
+        .column("data_uncompressed_bytes", "UInt64", |row| number(row.part.value_bytes))
         // Marks are granules of the part itself: no file has them.
         .constant("marks_bytes", "UInt64", number(0_u64))
         .column("modification_time", "DateTime", |row| number(modified(&row.part.path).unwrap_or(0)))
@@ -57,6 +58,16 @@ pub(super) fn parts_columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Ta
         .column("min_block_number", "Int64", |row| Value::Int64(number_in_name(&row.part.name, 2)))
         .column("max_block_number", "Int64", |row| Value::Int64(number_in_name(&row.part.name, 1)))
         .column("level", "UInt32", |row| number(number_in_name(&row.part.name, 0) as u64))
+        .column("data_version", "UInt64", |row| number(number_in_name(&row.part.name, 2) as u64))
+        .column("min_date", "Date", |row| number(row.part.partition_dates.map_or(0, |(min, _)| min)))
+        .column("max_date", "Date", |row| number(row.part.partition_dates.map_or(0, |(_, max)| max)))
+        .column("min_time", "DateTime", |row| number(row.part.partition_times.map_or(0, |(min, _)| min)))
+        .column("max_time", "DateTime", |row| number(row.part.partition_times.map_or(0, |(_, max)| max)))
+        .column("primary_key_bytes_in_memory", "UInt64", |row| number(row.part.primary_key_bytes))
+        .column("primary_key_bytes_in_memory_allocated", "UInt64", |row| number(row.part.primary_key_bytes))
+        .constant("uuid", "UUID", uuid(uuid::Uuid::nil()))
+        .constant("remove_time", "DateTime", number(0_u64))
+        .constant("refcount", "UInt32", number(1_u64))
         .column("database", "String", |row| text(row.table.table.database()))
         .column("table", "String", |row| text(row.table.table.name()))
         .column("engine", "String", |row| text(row.table.table.engine()))
@@ -72,6 +83,7 @@ pub(super) fn parts_columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Ta
         })
         .column("column_bytes_on_disk", "UInt64", |row| number(row.column.bytes_on_disk))
         .column("column_data_compressed_bytes", "UInt64", |row| number(row.column.bytes_on_disk))
+        .column("column_data_uncompressed_bytes", "UInt64", |row| number(row.column.value_bytes))
         .constant("column_marks_bytes", "UInt64", number(0_u64))
         .column("column_modification_time", "Nullable(DateTime)", |row| {
             modified(&row.part.path).map_or(Value::Null, number)

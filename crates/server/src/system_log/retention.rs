@@ -53,11 +53,15 @@ pub fn upkeep(parts: &[PartInfo], retention: &Retention, now: u32) -> Upkeep {
     }
     for mut parts in kept.into_values() {
         parts.sort_by_key(|part| first_block(&part.name));
-        let candidate =
-            |part: &&PartInfo| Candidate { bytes: part.bytes_on_disk, rows: part.rows, age: Duration::ZERO };
+        let candidate = |part: &&PartInfo| Candidate {
+            bytes: part.bytes_on_disk,
+            group_bytes: part.bytes_on_disk,
+            rows: part.rows,
+            age: Duration::ZERO,
+        };
         let candidates: Vec<Candidate> = parts.iter().map(candidate).collect();
         let bytes = retention.bytes_max / BYTES_PART;
-        let limits = MergeLimits { bytes, rows: MERGED_ROWS_MAX, parts: PARTS_MERGED, base: BASE };
+        let limits = MergeLimits { bytes, group_bytes: bytes, rows: MERGED_ROWS_MAX, parts: PARTS_MERGED, base: BASE };
         if let Some((range, _)) = select_merge(&candidates, candidates.len(), &limits) {
             let group = parts.get(range).unwrap_or_default();
             upkeep.merge.push(group.iter().map(|part| part.name.clone()).collect());
@@ -81,6 +85,7 @@ mod tests {
             partition: "".into(),
             rows,
             bytes_on_disk: 100,
+            value_bytes: 300,
             part_type: "Compact",
             marks: 1,
             primary_key_bytes: 0,

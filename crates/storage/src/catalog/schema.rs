@@ -5,7 +5,7 @@
 pub(super) const DUCKLAKE_VERSION: &str = "1.0";
 /// The version of what is on disk: of Squall's own tables and of its parts' files, in `ducklake_metadata` under `squall_version`. A server reads
 /// this and every earlier one, and refuses later ones. docs/upgrades.md is the promise.
-pub(super) const SQUALL_VERSION: u32 = 10;
+pub(super) const SQUALL_VERSION: u32 = 11;
 /// What brings a catalog of each version to the next, from version 1 on.
 pub(super) const UPGRADES: &[&str] = &[
     DETACHED_TABLES,
@@ -17,6 +17,7 @@ pub(super) const UPGRADES: &[&str] = &[
     PROJECTIONS,
     MUTATIONS,
     STATISTICS,
+    VALUE_BYTES,
 ];
 
 /// DuckLake's tables. Columns, their order and their types are the specification's.
@@ -150,3 +151,7 @@ CREATE TABLE squall_refresh (table_id BIGINT PRIMARY KEY, completed BIGINT NOT N
 
 /// Since version 10: descriptions of parts may end with statistics of their columns, which earlier servers cannot read.
 pub(super) const STATISTICS: &str = "";
+
+/// Since version 11: descriptions of parts know the bytes of each column's values before they were encoded; earlier servers cannot read these
+/// descriptions.
+pub(super) const VALUE_BYTES: &str = "";

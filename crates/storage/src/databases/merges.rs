@@ -8,7 +8,7 @@ use squall_types::Result;
 use super::Databases;
 use super::entry::{Engine, Entry, SYSTEM, find};
 use crate::identity::TableName;
-use crate::merge_tree::{BackgroundTurn, MergeHold, MergeTree, MergeablePart, NextMerge};
+use crate::merge_tree::{BackgroundTurn, MergeHold, MergeRoom, MergeTree, MergeablePart, NextMerge};
 use crate::table::PartMerge;
 
 /// A merge that the background may carry out.
@@ -43,11 +43,11 @@ impl BackgroundMerge {
 }
 
 impl Databases {
-    /// The merge that is worth most now, of at most so many bytes, in the tables that `is_wanted` names: one of the fullest partition that
+    /// The merge that is worth most now, of those that there is room for, in the tables that `is_wanted` names: one of the fullest partition that
     /// has any.
     pub fn next_merge(
         &self,
-        bytes_max: u64,
+        room: MergeRoom,
         (now, time): (Instant, SystemTime),
         is_wanted: &dyn Fn(&TableName) -> bool,
     ) -> Option<BackgroundMerge> {
@@ -57,7 +57,7 @@ impl Databases {
             if &*entry.name.database == SYSTEM && !is_wanted(&entry.name) {
                 continue;
             }
-            let Some(parts) = live.next_merge(bytes_max, now, unix_s) else { continue };
+            let Some(parts) = live.next_merge(room, now, unix_s) else { continue };
             if best.as_ref().is_none_or(|best| best.partition_parts < parts.partition_parts) {
                 let partition_parts = parts.partition_parts;
                 best = Some(BackgroundMerge { table: entry.name.clone(), partition_parts, parts, live, now, unix_s });

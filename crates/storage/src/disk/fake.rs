@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Disk, Listed, OpenFile};
+use super::{Disk, Listed, NewFile, OpenFile};
 
 /// The disk.
 #[derive(Debug)]
-pub(crate) struct FakeDisk(Mutex<State>);
+pub(crate) struct FakeDisk(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -132,7 +132,7 @@ impl State {
 
 impl FakeDisk {
     pub(crate) fn new(seed: u64) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State {
+        Arc::new(Self(Arc::new(Mutex::new(State {
             random: Random(seed),
             names: Names::default(),
             durable: Names::default(),
@@ -140,7 +140,7 @@ impl FakeDisk {
             steps: 0,
             crash_at: u64::MAX,
             has_crashed: false,
-        })))
+        }))))
     }
 
     /// Lets the machine crash after so many more steps.
@@ -180,26 +180,45 @@ impl OpenFile for Opened {
     }
 }
 
+/// A new file: what a crash leaves of it, and all that was appended.
+struct Growing {
+    state: Arc<Mutex<State>>,
+    file: Arc<Mutex<Vec<u8>>>,
+    bytes: Vec<u8>,
+}
+
+impl NewFile for Growing {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        let mut state = self.state.lock();
+        // Torn by a crash before the sync.
+        let torn = state.random.below(self.bytes.len() as u64 + 1) as usize;
+        *self.file.lock() = self.bytes.get(..torn).unwrap_or_default().to_vec();
+        state.step()
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.step()?;
+        *self.file.lock() = self.bytes.clone();
+        state.step()
+    }
+}
+
 impl Disk for FakeDisk {
     fn create_folder(&self, path: &Path) -> io::Result<()> {
         let mut state = self.0.lock();
         if state.names.folders.contains(path) { Ok(()) } else { state.change(Change::Folder(path.to_path_buf())) }
     }
 
-    fn create(&self, path: &Path, bytes: &mut dyn Iterator<Item = &[u8]>) -> io::Result<()> {
-        let bytes: Vec<u8> = bytes.flatten().copied().collect();
+    fn begin(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
         let mut state = self.0.lock();
         if state.names.files.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let file = Arc::new(Mutex::new(Vec::new()));
         state.change(Change::Put(path.to_path_buf(), file.clone()))?;
-        // Torn by a crash before the sync.
-        let torn = state.random.below(bytes.len() as u64 + 1) as usize;
-        *file.lock() = bytes.get(..torn).unwrap_or_default().to_vec();
-        state.step()?;
-        *file.lock() = bytes;
-        state.step()
+        Ok(Box::new(Growing { state: self.0.clone(), file, bytes: Vec::new() }))
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {

@@ -25,12 +25,28 @@ pub(crate) trait OpenFile: Send + Sync {
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
-/// Files and folders. Names are durable when their folder was synced; a file's bytes when [`Disk::create`] has returned.
+/// A new file that grows.
+pub(crate) trait NewFile: Send {
+    /// Appends bytes.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Makes all bytes durable.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// Files and folders. Names are durable when their folder was synced; a file's bytes when [`Disk::create`] or [`NewFile::sync`] has returned.
 pub(crate) trait Disk: Debug + Send + Sync {
     /// Makes a folder and those above it; one that is there already is fine.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
+    /// Begins a new file.
+    fn begin(&self, path: &Path) -> io::Result<Box<dyn NewFile>>;
     /// Makes a new file of these bytes, one after the other, which are durable on return.
-    fn create(&self, path: &Path, bytes: &mut dyn Iterator<Item = &[u8]>) -> io::Result<()>;
+    fn create(&self, path: &Path, bytes: &mut dyn Iterator<Item = &[u8]>) -> io::Result<()> {
+        let mut file = self.begin(path)?;
+        for some in bytes {
+            file.append(some)?;
+        }
+        file.sync()
+    }
     /// Makes the names in a folder durable.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// Gives a file another name, in place of whatever had it.
@@ -84,17 +100,23 @@ impl OpenFile for CountedFile {
     }
 }
 
+impl NewFile for CountedFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
+
 impl Disk for LocalDisk {
     fn create_folder(&self, path: &Path) -> io::Result<()> {
         fs::create_dir_all(path)
     }
 
-    fn create(&self, path: &Path, bytes: &mut dyn Iterator<Item = &[u8]>) -> io::Result<()> {
-        let mut file = CountedFile::create_new(path)?;
-        for some in bytes {
-            file.write_all(some)?;
-        }
-        file.sync_all()
+    fn begin(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
+        Ok(Box::new(CountedFile::create_new(path)?))
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {

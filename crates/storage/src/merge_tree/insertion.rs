@@ -126,7 +126,7 @@ impl Buffered {
 impl MergeTreeInsertion {
     pub(super) fn new(table: Arc<MergeTree>, limits: InsertLimits) -> Result<Self> {
         let set = table.parts.load();
-        let parts = set.fullest;
+        let parts = set.crowd(&table.settings);
         if parts >= table.settings.parts_to_throw_insert {
             count(ProfileEvent::RejectedInserts, 1);
             return Err(Error::new(

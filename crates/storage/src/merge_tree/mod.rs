@@ -42,8 +42,8 @@ use crate::index_analysis::IndexAnalysis;
 use crate::key_binding::KeyBinding;
 use crate::part_event::{PartEvent, PartEventKind};
 use crate::table::{
-    InsertLimits, Insertion, PartColumn, PartInfo, ProjectionPart, RowNumbers, ScanRequest, SkipIndexSize, Table,
-    TableHandle, TableScan,
+    ColumnSize, InsertLimits, Insertion, PartColumn, PartInfo, ProjectionPart, RowNumbers, ScanRequest, SkipIndexSize,
+    Table, TableHandle, TableScan,
 };
 use crate::table_record::TableRecord;
 use changes::deleted_rows::Deletions;
@@ -53,7 +53,7 @@ use merges::merge_control::MergeControl;
 pub(crate) use merges::merge_kind::is_merge_tree;
 use merges::merge_rule::MergeRule;
 use parts::part::Part;
-use parts::part_columns::part_columns;
+use parts::part_columns::{column_sizes, part_columns};
 use parts::part_description::{PartDescription, PrimaryIndex};
 pub(crate) use parts::part_schema::PartSchema;
 use parts::part_schema::PartSchemas;
@@ -80,7 +80,7 @@ pub use insertion::PreparedParts;
 pub use merges::merge_control::{BackgroundTurn, MergeHold};
 pub use merges::merge_selection::{Candidate, MergeLimits, select};
 pub(crate) use merges::merging::NextMerge;
-pub use merges::merging::{MergeProgress, MergeType, MergeablePart};
+pub use merges::merging::{MERGED_ROWS_MAX, MergeProgress, MergeRoom, MergeType, MergeablePart};
 pub(crate) use merges::rewrite::PartRewriting;
 pub(crate) use parts::part_footer::{PartFooter, part_of_file};
 pub(crate) use parts::part_name::PartName;
@@ -160,6 +160,24 @@ impl PartSet {
             identity: Some(identity.clone()),
             parts,
         }
+    }
+
+    /// The parts of the fullest partition, of those that INSERTs may be held back for: where the parts are large on average, merges do not lag
+    /// behind.
+    fn crowd(&self, settings: &MergeTreeSettings) -> usize {
+        let limit = settings.parts_to_delay_insert.min(settings.parts_to_throw_insert);
+        let large = settings.max_avg_part_size_for_too_many_parts;
+        if self.fullest < limit || large == 0 {
+            return self.fullest;
+        }
+        let mut of_partitions: HashMap<&str, (usize, u64)> = HashMap::new();
+        for part in &self.parts {
+            let (parts, bytes) = of_partitions.entry(&part.file.partition_id).or_default();
+            *parts += 1;
+            *bytes += part.file.bytes;
+        }
+        let crowds = of_partitions.into_values().filter(|(parts, bytes)| bytes / *parts as u64 <= large);
+        crowds.map(|(parts, _)| parts).max().unwrap_or(0)
     }
 
     fn range(&self, column: usize) -> Option<(Value, Value)> {
@@ -635,7 +653,7 @@ impl Table for MergeTreeTable {
     }
 
     fn insert_delay(&self) -> Option<Duration> {
-        self.live.settings.insert_delay(self.parts.fullest)
+        self.live.settings.insert_delay(self.parts.crowd(&self.live.settings))
     }
 
     fn insert_within(&self, limits: InsertLimits) -> Result<Arc<dyn Insertion>> {
@@ -660,6 +678,10 @@ impl Table for MergeTreeTable {
 
     fn projection_parts(&self) -> Vec<ProjectionPart> {
         self.parts_of_projections()
+    }
+
+    fn column_sizes(&self) -> Vec<ColumnSize> {
+        column_sizes(&self.live.identity, &self.parts.parts)
     }
 
     fn columns_of_parts(&self) -> Vec<(PartInfo, Vec<PartColumn>)> {

@@ -46,6 +46,8 @@ pub(crate) struct MergeTreeSettings {
     pub(crate) max_delay_to_insert: u64,
     /// `min_delay_to_insert_ms`.
     pub(crate) min_delay_to_insert_ms: u64,
+    /// `max_avg_part_size_for_too_many_parts`: partitions whose parts have more bytes on average hold no INSERT back; 0 for none such.
+    pub(crate) max_avg_part_size_for_too_many_parts: u64,
     /// `max_bytes_to_merge_at_max_space_in_pool`: bytes on disk of parts that the background merges into one.
     pub(crate) merged_bytes_max: u64,
     /// `non_replicated_deduplication_window`: the INSERTs that the table remembers.
@@ -89,7 +91,7 @@ pub(crate) enum ProjectionMode {
 type Read = fn(&mut MergeTreeSettings, &str) -> Result<()>;
 
 /// The settings that are implemented.
-static SETTINGS: [(SettingDescription, Read); 20] = [
+static SETTINGS: [(SettingDescription, Read); 21] = [
     (
         described(
             "add_minmax_index_for_numeric_columns",
@@ -197,6 +199,18 @@ static SETTINGS: [(SettingDescription, Read); 20] = [
         ),
         |settings, value| {
             settings.merged_bytes_max = number(value)? as u64;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "max_avg_part_size_for_too_many_parts",
+            SettingType::UInt64,
+            "1073741824",
+            "Partitions whose parts have more bytes on average hold no INSERT back, however many parts they have; 0 for none such.",
+        ),
+        |settings, value| {
+            settings.max_avg_part_size_for_too_many_parts = number(value)? as u64;
             Ok(())
         },
     ),
@@ -357,6 +371,7 @@ impl MergeTreeSettings {
             parts_to_delay_insert: PARTS_TO_DELAY_INSERT_DEFAULT,
             max_delay_to_insert: 1,
             min_delay_to_insert_ms: 10,
+            max_avg_part_size_for_too_many_parts: 1 << 30,
             merged_bytes_max: MERGED_BYTES_MAX_DEFAULT,
             deduplication_window: 0,
             merge_with_ttl_timeout: TTL_TIMEOUT_DEFAULT,

@@ -309,13 +309,17 @@ fn too_many_parts_are_refused() {
     let databases = open(directory.path());
     let mut definition = definition("MergeTree", &[("a", "UInt8")], &["a"]);
     definition.settings.push(("parts_to_throw_insert".into(), "3".into()));
-    databases.create_table("default", "t", definition, false).unwrap();
-    let insert_one = || {
-        let table = databases.table("default", "t").unwrap();
+    databases.create_table("default", "t", definition.clone(), false).unwrap();
+    let insert_one = |name: &str| {
+        let table = databases.table("default", name).unwrap();
         insert(&*table, [block(&*table, [vec![number(1)]])])
     };
-    (0..3).for_each(|_| insert_one().unwrap());
-    assert_eq!(insert_one().unwrap_err().code, ErrorCode::TOO_MANY_PARTS);
+    (0..3).for_each(|_| insert_one("t").unwrap());
+    assert_eq!(insert_one("t").unwrap_err().code, ErrorCode::TOO_MANY_PARTS);
+    // Parts that are large by what the table says are no reason.
+    definition.settings.push(("max_avg_part_size_for_too_many_parts".into(), "10".into()));
+    databases.create_table("default", "large", definition, false).unwrap();
+    (0..5).for_each(|_| insert_one("large").unwrap());
 }
 
 #[test]

@@ -730,6 +730,7 @@ settings! {
     allow_drop_detached: bool as Bool = "0", "Whether ALTER TABLE … DROP DETACHED PART and PARTITION are allowed.";
     check_query_single_value_result: bool as Bool = "0", "Whether CHECK TABLE answers with one value, 1 where all parts are sound, instead of a row for each part.";
     with_final: bool as Bool = "0", "Whether tables whose engine merges rows with equal keys are read as with FINAL.";
+    optimize_skip_merged_partitions: bool as Bool = "0", "Whether OPTIMIZE FINAL leaves a partition alone whose only part comes from a merge already, unless rows of it have expired or are deleted.";
     optimize_throw_if_noop: bool as Bool = "0", "Whether OPTIMIZE that finds nothing to merge is an error.";
     optimize_on_insert: bool as Bool = "1", "Whether rows of an INSERT with equal keys are merged at once, as the table's engine merges those of parts.";
     deduplicate_insert: String as String(DeduplicateInsertMode) = "enable" only ["enable", "disable", "backward_compatible_choice"], "Whether an INSERT changes nothing that a table remembers (non_replicated_deduplication_window): enable, disable, or as insert_deduplicate and async_insert_deduplicate say.";

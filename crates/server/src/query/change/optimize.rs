@@ -1,23 +1,21 @@
-//! OPTIMIZE: the parts of each partition become one, as far as that is made in memory, by the rule of the table's engine.
+//! OPTIMIZE: the parts of each partition become one, as far as the machine has room, by the rule of the table's engine.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use squall_engine::QueryContext;
 use squall_sql::ast;
-use squall_storage::{MergeablePart, TableName};
+use squall_storage::{MERGED_ROWS_MAX, MergeRoom, MergeablePart, TableName};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::alter::selection;
 use super::deduplicate::{columns_of, deduplicate};
 use crate::access::Privilege;
+use crate::merges::room;
 use crate::query::Answer;
 use crate::query::insertion::cascade::table_of_parts;
 use crate::query::statement::{refuse_cluster, table_name};
 use crate::session::Session;
-
-/// Bytes on disk of the parts that become one: what a merge makes is in memory until it is written.
-const MERGED_BYTES_MAX: u64 = 1 << 30;
 
 /// How long it waits for background merges to end before it looks again.
 const MERGE_WAIT: Duration = Duration::from_millis(2);
@@ -61,14 +59,22 @@ pub(in crate::query) async fn run(
         None => None,
     };
     let is_wanted = |part: &MergeablePart| selected.as_ref().is_none_or(|of| of.has(&part.name, &part.partition_id));
-    // A single part may hold rows with equal keys, which an INSERT or a mutation made, or such that have expired or are deleted.
+    // A single part may hold rows with equal keys, which an INSERT or a mutation made, or such that have expired or are deleted. Others FINAL
+    // writes anew by the table's present codecs, indexes, projections and statistics.
     let has_deleted = table.parts().iter().any(|part| part.deleted_rows > 0);
     let has_ttl = session.databases_of(&database).describe(&database, &name)?.definition;
     let has_ttl = has_ttl.is_some_and(|definition| definition.has_ttl());
-    let with_singles = statement.with_final && (has_ttl || has_deleted || table.final_rows().is_some());
+    let changes_singles = has_ttl || has_deleted || table.final_rows().is_some();
+    let is_merge_tree = table.engine().ends_with("MergeTree");
+    let skips_merged = context.settings.optimize_skip_merged_partitions;
     drop(table);
+    let room = room(&session.server);
+    let takes_single = |part: &MergeablePart| {
+        let is_worth = || is_merge_tree && part.bytes <= room.bytes && !(skips_merged && part.level > 0);
+        statement.with_final && (changes_singles || is_worth())
+    };
     let merged =
-        merge_each(session, (&database, &name), context, |runs| groups(runs, &is_wanted, with_singles)).await?;
+        merge_each(session, (&database, &name), context, |runs| groups(runs, room, &is_wanted, &takes_single)).await?;
     if let Some(by) = &by {
         deduplicate(session, &database, &name, by, statement.partition.as_ref(), context).await?;
     }
@@ -118,30 +124,42 @@ pub(in crate::query) async fn merge_each(
     Ok(groups.len())
 }
 
-/// The parts that become one each: those of a run that are wanted, as many as may be.
+const NO_ROOM: MergeRoom = MergeRoom { bytes: 0, group_bytes: 0 };
+
+/// The parts that become one each: those of a run that are wanted, as many as may be. One alone where `takes_single` says so.
 fn groups(
     runs: Vec<Vec<MergeablePart>>,
+    room: MergeRoom,
     is_wanted: &dyn Fn(&MergeablePart) -> bool,
-    with_singles: bool,
+    takes_single: &dyn Fn(&MergeablePart) -> bool,
 ) -> Vec<Vec<Arc<str>>> {
-    let mut groups = Vec::new();
+    let mut groups: Vec<Vec<MergeablePart>> = Vec::new();
     for run in runs {
-        let (mut group, mut of_group) = (Vec::new(), 0);
+        let (mut group, mut used, mut rows) = (Vec::new(), NO_ROOM, 0);
         for part in run {
-            let (is_wanted, MergeablePart { name, bytes, .. }) = (is_wanted(&part), part);
-            if !is_wanted || of_group + bytes > MERGED_BYTES_MAX {
+            let is_wanted = is_wanted(&part);
+            let fits = used.bytes + part.bytes <= room.bytes
+                && used.group_bytes + part.group_bytes <= room.group_bytes
+                && rows + part.rows <= MERGED_ROWS_MAX;
+            if !is_wanted || !fits {
                 groups.push(std::mem::take(&mut group));
-                of_group = 0;
+                (used, rows) = (NO_ROOM, 0);
             }
             if is_wanted {
-                of_group += bytes;
-                group.push(name);
+                used.bytes += part.bytes;
+                used.group_bytes += part.group_bytes;
+                rows += part.rows;
+                group.push(part);
             }
         }
         groups.push(group);
     }
-    groups.retain(|group| group.len() > usize::from(!with_singles));
-    groups
+    groups.retain(|group| match &group[..] {
+        [] => false,
+        [single] => takes_single(single),
+        _ => true,
+    });
+    groups.into_iter().map(|group| group.into_iter().map(|part| part.name).collect()).collect()
 }
 
 #[cfg(test)]
@@ -154,21 +172,25 @@ mod tests {
             name: name.into(),
             partition_id: name.split('_').next().unwrap_or_default().into(),
             bytes,
+            group_bytes: bytes,
+            rows: 1,
+            level: 0,
             is_ttl_settled: true,
         };
-        let half = MERGED_BYTES_MAX / 2;
+        let room = MergeRoom { bytes: 1000, group_bytes: u64::MAX };
+        let half = room.bytes / 2;
         let runs = vec![
             vec![part("a_1_1_0", 1), part("a_3_3_0", half), part("a_4_4_0", half), part("a_15_15_0", half)],
             vec![part("b_2_2_0", 1)],
             vec![part("c_6_6_0", half), part("c_7_7_0", half)],
         ];
-        let found = groups(runs.clone(), &|_| true, false);
+        let found = groups(runs.clone(), room, &|_| true, &|_| false);
         let expected: [&[&str]; 3] = [&["a_1_1_0", "a_3_3_0"], &["a_4_4_0", "a_15_15_0"], &["c_6_6_0", "c_7_7_0"]];
         assert_eq!(
             found.iter().map(|group| group.iter().map(|name| &**name).collect::<Vec<_>>()).collect::<Vec<_>>(),
             expected
         );
-        assert_eq!(groups(runs.clone(), &|part| &*part.partition_id == "b", true).len(), 1);
-        assert!(groups(runs, &|part| &*part.partition_id == "b", false).is_empty());
+        assert_eq!(groups(runs.clone(), room, &|part| &*part.partition_id == "b", &|_| true).len(), 1);
+        assert!(groups(runs, room, &|part| &*part.partition_id == "b", &|_| false).is_empty());
     }
 }

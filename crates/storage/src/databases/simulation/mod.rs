@@ -24,7 +24,7 @@ use crate::disk::Disk;
 use crate::disk::fake::{FakeDisk, Random};
 use crate::identity::TableName;
 use crate::key_binding::KeyBinding;
-use crate::merge_tree::PartSelection;
+use crate::merge_tree::{MergeRoom, PartSelection};
 use crate::mutation::MutationOrder;
 use rows::{alter, definition, delete, insert, merge, mutate, name_deleted, ordered, pieces, run};
 
@@ -34,7 +34,7 @@ const COLUMNS: [&str; 3] = ["insert", "part", "row"];
 /// The column that comes and goes.
 const MORE: &str = "more";
 /// Rows of one insert in each of its two partitions.
-const ROWS: u64 = 3;
+const ROWS: u64 = 12;
 
 /// What a table holds: inserts by their number, each in one of two partitions.
 type Pieces = BTreeSet<(u64, u64)>;
@@ -312,7 +312,8 @@ fn altered(databases: &Databases) -> BTreeSet<String> {
 fn during(databases: &Arc<Databases>, step: &Step) -> Result<()> {
     let now = Instant::now() + Duration::from_secs(1 << 22);
     databases.stop_all_ttl_merges(true);
-    let next = databases.next_merge(u64::MAX, (now, SystemTime::now()), &|_| true);
+    let next =
+        databases.next_merge(MergeRoom { bytes: u64::MAX, group_bytes: u64::MAX }, (now, SystemTime::now()), &|_| true);
     let begun = next.and_then(|next| next.begin(Arc::new(|| ())).ok().flatten());
     let written = begun.map(|(merge, turn)| {
         let written = merge.insertion.writer().and_then(|writer| run(writer.finish()?));

@@ -148,7 +148,8 @@ pub(super) fn definition() -> TableDefinition {
         primary_key: None,
         partition_key: vec![key(1, "part")],
         sampling_key: None,
-        settings: Vec::new(),
+        // Parts of few rows have several row groups, which go to disk one after the other.
+        settings: vec![("index_granularity".into(), "4".into())],
         comment: "".into(),
     }
 }

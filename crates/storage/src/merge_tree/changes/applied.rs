@@ -14,6 +14,7 @@ use crate::merge_tree::parts::part::{Part, PartFile};
 use crate::merge_tree::parts::part_encoder::EncodedPart;
 use crate::merge_tree::parts::part_footer::bad_name;
 use crate::merge_tree::parts::part_name::PartName;
+use crate::merge_tree::parts::part_stream::PartStream;
 use crate::merge_tree::projections::projection_builder::ProjectionBuilder;
 
 impl MergeTree {
@@ -49,17 +50,20 @@ impl MergeTree {
     fn copy_without(self: &Arc<Self>, part: &Arc<Part>, deletions: &Deletions) -> Result<Option<Arc<Part>>> {
         let name = PartName::parse(&part.file.name).ok_or_else(|| bad_name(&part.file.name))?;
         let parts = std::slice::from_ref(part);
+        // A merge may be writing a file under the name that the part would get.
+        let path = self.directory.path().join(format!("{name}-{}.parquet", Uuid::new_v4()));
+        let mut stream = PartStream::of_path(self, path.clone(), None);
         let made = block_on(async {
             let projections = ProjectionBuilder::of_merge(self, parts, &name, false);
             let (progress, mut pieces) = (MergeProgress::default(), Pieces::begin());
-            merge_rows(self, &name, (parts, deletions), None, projections, &progress, &mut pieces).await
+            let to = (projections, Some(&mut stream));
+            let made = merge_rows(self, &name, (parts, deletions), None, to, &progress, &mut pieces).await;
+            stream.settle().await.and(made)
         })?;
         let Some((EncodedPart { bytes, description }, _)) = made else { return Ok(None) };
-        // A merge may be writing a file under the name that the part would get.
-        let path = self.directory.path().join(format!("{name}-{}.parquet", Uuid::new_v4()));
         let file = PartFile { path: path.clone(), bytes: bytes.len(), ..part.file.clone() };
         let copy = Arc::new(self.uncommitted(file, description, self.schema.clone()));
-        self.directory.write(&path, bytes.segments())?;
+        stream.finish(&bytes)?;
         Ok(Some(copy))
     }
 }

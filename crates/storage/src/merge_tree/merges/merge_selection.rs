@@ -30,6 +30,8 @@ const CALM_AGE: Duration = Duration::from_secs(20);
 pub struct Candidate {
     /// On disk.
     pub bytes: u64,
+    /// Those of its largest row group.
+    pub group_bytes: u64,
     /// Its rows.
     pub rows: u64,
     /// For how long it is there.
@@ -41,6 +43,8 @@ pub struct Candidate {
 pub struct MergeLimits {
     /// Bytes on disk of all its parts.
     pub bytes: u64,
+    /// Those of the row groups that it reads at a time: one of each part.
+    pub group_bytes: u64,
     /// Their rows.
     pub rows: u64,
     /// Their number.
@@ -55,12 +59,13 @@ pub struct MergeLimits {
 pub fn select(parts: &[Candidate], partition_parts: usize, limits: &MergeLimits) -> Option<(Range<usize>, f64)> {
     let mut best: Option<(Range<usize>, f64)> = None;
     for first in 0..parts.len() {
-        let (mut bytes, mut rows, mut largest) = (0_u64, 0_u64, 0_u64);
+        let (mut bytes, mut group_bytes, mut rows, mut largest) = (0_u64, 0_u64, 0_u64, 0_u64);
         let mut youngest = Duration::MAX;
         for (last, part) in parts.iter().enumerate().skip(first).take(limits.parts) {
             bytes = bytes.saturating_add(part.bytes);
+            group_bytes = group_bytes.saturating_add(part.group_bytes);
             rows = rows.saturating_add(part.rows);
-            if bytes > limits.bytes || rows > limits.rows {
+            if bytes > limits.bytes || group_bytes > limits.group_bytes || rows > limits.rows {
                 break;
             }
             largest = largest.max(part.bytes);
@@ -178,7 +183,13 @@ mod tests {
                 return;
             }
             let parts = &self.partitions[partition];
-            let limits = MergeLimits { bytes: (150 << 30) >> (3 * slot), rows: u64::MAX, parts: 100, base: BASE };
+            let limits = MergeLimits {
+                bytes: (150 << 30) >> (3 * slot),
+                group_bytes: u64::MAX,
+                rows: u64::MAX,
+                parts: 100,
+                base: BASE,
+            };
             // What runs cuts the parts into runs.
             let mut cuts: Vec<(usize, usize)> =
                 self.running.iter().filter(|merge| merge.1 == partition).map(|merge| (merge.2, merge.3)).collect();
@@ -188,7 +199,12 @@ mod tests {
             for (cut, count) in cuts {
                 let candidates: Vec<Candidate> = parts[from..cut]
                     .iter()
-                    .map(|(bytes, made)| Candidate { bytes: *bytes, rows: 1, age: Duration::from_millis(now - made) })
+                    .map(|(bytes, made)| Candidate {
+                        bytes: *bytes,
+                        group_bytes: 0,
+                        rows: 1,
+                        age: Duration::from_millis(now - made),
+                    })
                     .collect();
                 if let Some((range, score)) = select(&candidates, parts.len(), &limits)
                     && best.as_ref().is_none_or(|(_, least)| score < *least)
@@ -271,12 +287,13 @@ mod tests {
 
     #[test]
     fn limits_hold() {
-        let part = |bytes| Candidate { bytes, rows: 10, age: Duration::from_secs(60) };
+        let part = |bytes| Candidate { bytes, group_bytes: 10, rows: 10, age: Duration::from_secs(60) };
         let parts = [part(100), part(100), part(1000), part(100), part(100), part(100), part(100), part(100)];
-        let limits = MergeLimits { bytes: 700, rows: 1000, parts: 4, base: BASE };
+        let limits = MergeLimits { bytes: 700, group_bytes: 700, rows: 1000, parts: 4, base: BASE };
         let (range, _) = select(&parts, 60, &limits).unwrap();
         assert!(range.len() <= 4 && !range.contains(&2), "{range:?}");
         assert_eq!(select(&parts, 60, &MergeLimits { rows: 15, ..limits }), None);
+        assert_eq!(select(&parts, 60, &MergeLimits { group_bytes: 15, ..limits }), None);
         // A few young parts wait.
         let young: Vec<Candidate> = (0..6).map(|_| Candidate { age: Duration::from_secs(1), ..part(100) }).collect();
         assert_eq!(select(&young, 6, &limits), None);

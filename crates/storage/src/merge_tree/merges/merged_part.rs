@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use squall_runtime::Pieces;
-use squall_types::gather::concat_blocks;
 use squall_types::{Block, Result, Rows};
 
 use super::merge_rule::{MergeFor, MergeRule};
@@ -17,14 +16,11 @@ use crate::merge_tree::expiry::ttl::{TtlStage, TtlTurn};
 use crate::merge_tree::parts::part::Part;
 use crate::merge_tree::parts::part_encoder::{EncodedPart, PartEncoder};
 use crate::merge_tree::parts::part_name::PartName;
-use crate::merge_tree::parts::part_writer::{UnwrittenPart, own_rows, write_encoded};
+use crate::merge_tree::parts::part_stream::PartStream;
+use crate::merge_tree::parts::part_writer::{UnwrittenPart, write_encoded};
+use crate::merge_tree::parts::row_groups::RowGroups;
 use crate::merge_tree::projections::projection_builder::ProjectionBuilder;
 use crate::merge_tree::{MergeTree, live_rows};
-
-/// A row group ends at so many bytes in memory, however few its rows are.
-const GROUP_BYTES_MAX: usize = 256 << 20;
-/// Columns of at most so many bytes go into the cache.
-const REMEMBERED_BYTES_MAX: usize = 256 << 20;
 
 /// Merges parts, which are in the order of their inserts, into a part that is not committed yet; none where no row is left.
 ///
@@ -35,6 +31,7 @@ pub(in crate::merge_tree) async fn write_merged(
     name: &PartName,
     (parts, deletions): (&[Arc<Part>], &Deletions),
     turn: Option<TtlTurn>,
+    mut stream: PartStream,
     progress: &MergeProgress,
 ) -> Result<Option<UnwrittenPart>> {
     if let Some(turn) = &turn
@@ -49,16 +46,17 @@ pub(in crate::merge_tree) async fn write_merged(
     let is_whole = parts.iter().all(|part| deletions.of(&part.file.name).is_none());
     let keeps_rows = table.rule.is_none() && turn.is_none() && is_whole;
     let projections = ProjectionBuilder::of_merge(table, parts, name, keeps_rows);
+    let to = (projections, Some(&mut stream));
     let Some((encoded, row_groups)) =
-        merge_rows(table, name, (parts, deletions), turn, projections, progress, &mut pieces).await?
+        merge_rows(table, name, (parts, deletions), turn, to, progress, &mut pieces).await?
     else {
         return Ok(None);
     };
-    write_encoded(table, name, encoded, row_groups, &mut pieces).await.map(Some)
+    write_encoded(table, name, encoded, row_groups, stream, &mut pieces).await.map(Some)
 }
 
-/// Merges parts into one that is in memory; none where no row is left. With it come its columns as the cache holds them, by row groups, where
-/// those of the parts did.
+/// Merges parts into one that is in memory, or whose end is where its beginning goes to a stream; none where no row is left. With it come its
+/// columns as the cache holds them, by row groups, where those of the parts did.
 ///
 /// # Errors
 /// Where the parts cannot be read or the new one cannot be encoded.
@@ -67,22 +65,16 @@ pub(in crate::merge_tree) async fn merge_rows(
     name: &PartName,
     (parts, deletions): (&[Arc<Part>], &Deletions),
     turn: Option<TtlTurn>,
-    projections: Vec<ProjectionBuilder>,
+    (projections, mut stream): (Vec<ProjectionBuilder>, Option<&mut PartStream>),
     progress: &MergeProgress,
     pieces: &mut Pieces,
 ) -> Result<Option<(EncodedPart, Vec<Vec<Rows>>)>> {
     let mut rows = MergedRows::new(table, parts, deletions)?;
     let mut stage = turn.as_ref().map(|turn| TtlStage::new(table, turn));
-    let mut groups = RowGroups {
-        table: table.clone(),
-        encoder: PartEncoder::new(table, name, &table.indices, projections, turn)?,
-        blocks: Vec::new(),
-        rows: 0,
-        bytes: 0,
-        // What was read lately stays in memory.
-        row_groups: parts.iter().any(|part| part.is_hot()).then(Vec::new),
-        remembered: 0,
-    };
+    // What was read lately stays in memory.
+    let is_remembered = parts.iter().any(|part| part.is_hot());
+    let encoder = PartEncoder::new(table, name, &table.indices, projections, turn)?;
+    let mut groups = RowGroups::new(table, encoder, is_remembered);
     let mut ruled = table.rule.clone().map(|rule| Ruled { rule, waiting: WholeKeys::new(usize::MAX) });
     loop {
         let next = rows.next(pieces).await?;
@@ -113,10 +105,10 @@ pub(in crate::merge_tree) async fn merge_rows(
         }
         for block in made {
             progress.bytes_made.fetch_add(block.value_bytes() as u64, Ordering::Relaxed);
-            groups.push(block, pieces).await?;
+            groups.push(block, stream.as_deref_mut(), pieces).await?;
         }
-        progress.rows_written.store(groups.encoder.rows() as u64, Ordering::Relaxed);
-        progress.bytes_written.store(groups.encoder.bytes(), Ordering::Relaxed);
+        progress.rows_written.store(groups.rows_encoded() as u64, Ordering::Relaxed);
+        progress.bytes_written.store(groups.bytes_encoded(), Ordering::Relaxed);
         if is_last {
             break;
         }
@@ -151,73 +143,5 @@ impl Ruled {
         let keys = keys(table, &block, usize::MAX)?;
         let places: Vec<usize> = (0..block.columns().len()).collect();
         self.rule.apply(block, &places, &keys, MergeFor::Part, pieces).await
-    }
-}
-
-/// Rows on their way into row groups.
-struct RowGroups {
-    table: Arc<MergeTree>,
-    encoder: PartEncoder,
-    blocks: Vec<Block>,
-    rows: usize,
-    bytes: usize,
-    /// Columns for the cache, by row groups, as long as these are few.
-    row_groups: Option<Vec<Vec<Rows>>>,
-    remembered: usize,
-}
-
-impl RowGroups {
-    async fn push(&mut self, block: Block, pieces: &mut Pieces) -> Result<()> {
-        if block.is_empty() {
-            return Ok(());
-        }
-        self.rows += block.rows();
-        self.bytes += block.value_bytes();
-        self.blocks.push(block);
-        let (group_rows, granule) = (self.table.settings.row_group_rows(), self.table.settings.index_granularity);
-        while self.rows >= group_rows || self.bytes >= GROUP_BYTES_MAX && self.rows >= granule {
-            let rows = self.rows.min(group_rows);
-            self.append(rows - rows % granule, pieces).await?;
-        }
-        Ok(())
-    }
-
-    /// Makes a row group of the first rows.
-    async fn append(&mut self, rows: usize, pieces: &mut Pieces) -> Result<()> {
-        let (mut first, mut left, mut missing) = (Vec::new(), Vec::new(), rows);
-        for block in self.blocks.drain(..) {
-            let taken = missing.min(block.rows());
-            missing -= taken;
-            match (taken, block.rows() - taken) {
-                (_, 0) => first.push(block),
-                (0, _) => left.push(block),
-                (_, more) => {
-                    first.push(block.slice(0, taken));
-                    left.push(block.slice(taken, more));
-                }
-            }
-        }
-        self.blocks = left;
-        self.rows -= rows;
-        self.bytes = self.blocks.iter().map(Block::value_bytes).sum();
-        let block = concat_blocks(&self.table.identity.stored, first, pieces).await?;
-        let block = own_rows(&block, 0, block.rows())?;
-        self.remembered += block.memory_bytes();
-        if self.remembered > REMEMBERED_BYTES_MAX {
-            self.row_groups = None;
-        }
-        let rows = self.encoder.append(&block, self.row_groups.is_some(), pieces).await?;
-        if let Some(row_groups) = &mut self.row_groups {
-            row_groups.push(rows);
-        }
-        Ok(())
-    }
-
-    async fn finish(mut self, pieces: &mut Pieces) -> Result<Option<(EncodedPart, Vec<Vec<Rows>>)>> {
-        if self.rows > 0 {
-            self.append(self.rows, pieces).await?;
-        }
-        let encoded = self.encoder.finish(pieces).await?;
-        Ok(encoded.map(|encoded| (encoded, self.row_groups.unwrap_or_default())))
     }
 }

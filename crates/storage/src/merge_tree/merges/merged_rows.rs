@@ -133,7 +133,7 @@ impl Cursor {
 }
 
 /// What rows are sorted by: the sorting key, then what the table's rule sorts by.
-fn sorting_keys(table: &MergeTree, block: &Block) -> Result<Vec<Column>> {
+pub(super) fn sorting_keys(table: &MergeTree, block: &Block) -> Result<Vec<Column>> {
     let positions = &table.identity.stored_positions;
     let value = |key: &KeyExpression| evaluate(&key.expression, block, positions);
     let mut keys = table.identity.definition.sorting_key.iter().map(value).collect::<Result<Vec<_>>>()?;

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Instant;
 
+use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
-use squall_runtime::{Pieces, ProfileEvent};
 use squall_types::{Block, Error, ErrorCode, Result};
 
 use super::merge_control::{BackgroundTurn, MergeHold, MergeLock, locked};
@@ -20,8 +20,8 @@ use crate::merge_tree::expiry::ttl_selection::{Expiring, select_due, select_expi
 use crate::merge_tree::insertion::new_part;
 use crate::merge_tree::parts::part::Part;
 use crate::merge_tree::parts::part_name::PartName;
-use crate::merge_tree::parts::part_writer::{PartExtras, UnwrittenPart, write_part};
-use crate::merge_tree::parts::unsorted_rows::UnsortedRows;
+use crate::merge_tree::parts::part_stream::PartStream;
+use crate::merge_tree::parts::part_writer::UnwrittenPart;
 use crate::merge_tree::{MergeTree, PartSet, live_rows};
 use crate::mutation::MutationStep;
 use crate::part_event::{PartEvent, PartEventKind};
@@ -32,7 +32,7 @@ const IDLE: std::time::Duration = std::time::Duration::from_secs(5);
 /// Parts that one merge takes at most.
 const MERGED_PARTS_MAX: usize = 100;
 /// Rows of a part that a background merge makes at most: positions of rows are numbers of 32 bits.
-const MERGED_ROWS_MAX: u64 = 1 << 31;
+pub const MERGED_ROWS_MAX: u64 = 1 << 31;
 
 /// Merges for the sake of the TTL keep the next one waiting for at most so long: a century.
 const TTL_REST_MAX_S: u64 = 100 * 366 * 86_400;
@@ -56,8 +56,23 @@ pub struct MergeablePart {
     pub partition_id: Arc<str>,
     /// On disk.
     pub bytes: u64,
+    /// Those of its largest row group, which a merge has in memory.
+    pub group_bytes: u64,
+    /// Its rows.
+    pub rows: u64,
+    /// How many merges made it, one over the other; 0 as an INSERT wrote it.
+    pub level: u32,
     /// Whether its table's TTL asks nothing of it at this moment.
     pub is_ttl_settled: bool,
+}
+
+/// What the machine has room for at this moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MergeRoom {
+    /// Bytes on disk of the parts of a merge, which its result takes again.
+    pub bytes: u64,
+    /// Bytes of the row groups that are read at a time: one of each part. They are in memory, encoded.
+    pub group_bytes: u64,
 }
 
 /// What a merge is for.
@@ -225,17 +240,20 @@ impl MergeTree {
             name: part.file.name.clone(),
             partition_id: part.file.partition_id.clone(),
             bytes: part.file.bytes,
+            group_bytes: part.description.largest_group_bytes(),
+            rows: part.rows,
+            level: PartName::parse(&part.file.name).map_or(0, |name| name.level),
             is_ttl_settled: self.is_ttl_settled(part, unix_s),
         };
         self.runs().iter().map(|run| run.iter().map(of).collect()).collect()
     }
 
-    /// The background merge of at most so many bytes that is worth most; nothing where none is, or none may begin.
-    pub(crate) fn next_merge(&self, bytes_max: u64, now: Instant, unix_s: u32) -> Option<NextMerge> {
+    /// The background merge that there is room for and that is worth most; nothing where none is, or none may begin.
+    pub(crate) fn next_merge(&self, room: MergeRoom, now: Instant, unix_s: u32) -> Option<NextMerge> {
         if self.parts.load().parts.len() < 2 && self.ttl.elements.is_empty() {
             return None;
         }
-        let bytes = self.merging.bytes_max(bytes_max.min(self.settings.merged_bytes_max), now)?;
+        let bytes = self.merging.bytes_max(room.bytes.min(self.settings.merged_bytes_max), now)?;
         let changes = self.merging.changes();
         let runs = self.runs();
         let of_partition = |id: &Arc<str>| -> usize {
@@ -245,7 +263,13 @@ impl MergeTree {
             let partition_parts = of_partition(&merge.0);
             return Some(NextMerge { partition_parts, ..merge.1 });
         }
-        let limits = MergeLimits { bytes, rows: MERGED_ROWS_MAX, parts: MERGED_PARTS_MAX, base: BASE };
+        let limits = MergeLimits {
+            bytes,
+            group_bytes: room.group_bytes,
+            rows: MERGED_ROWS_MAX,
+            parts: MERGED_PARTS_MAX,
+            base: BASE,
+        };
         let mut best: Option<(NextMerge, f64)> = None;
         let mut partition: Option<(Arc<str>, usize)> = None;
         for run in &runs {
@@ -257,6 +281,7 @@ impl MergeTree {
             let partition_parts = partition.as_ref().map_or(0, |(_, parts)| *parts);
             let candidate = |part: &Arc<Part>| Candidate {
                 bytes: part.file.bytes,
+                group_bytes: part.description.largest_group_bytes(),
                 rows: part.rows,
                 age: now.saturating_duration_since(part.born),
             };
@@ -629,7 +654,9 @@ impl InsertWriter for MergeWriter {
     fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
         let Self { table, name, old, new, progress, turn, seen, lock } = *self;
         Ok(Some(Box::pin(async move {
-            let Some(unwritten) = write_merged(&table, &name, (&old, &seen), turn, &progress).await? else {
+            let stream = PartStream::new(&table, &name, Some(lock.clone()));
+            let parts = (&old[..], &*seen);
+            let Some(unwritten) = write_merged(&table, &name, parts, turn, stream, &progress).await? else {
                 return Ok(());
             };
             count(ProfileEvent::MergedRows, progress.rows_read.load(Ordering::Relaxed));
@@ -638,55 +665,6 @@ impl InsertWriter for MergeWriter {
             // Another merge of the same parts would write the same file.
             unwritten.part.hold(lock);
             new.set(unwritten).map_err(|_| Error::logical("a merge with several writers"))
-        })))
-    }
-}
-
-/// Gathers all rows that stand for those of a part.
-pub(in crate::merge_tree) struct ReplacementWriter {
-    table: Arc<MergeTree>,
-    name: PartName,
-    new: Arc<OnceLock<UnwrittenPart>>,
-    blocks: Vec<Block>,
-    extras: PartExtras,
-    /// Dropped last.
-    lock: Arc<MergeLock>,
-}
-
-impl ReplacementWriter {
-    pub(in crate::merge_tree) fn new(
-        table: Arc<MergeTree>,
-        name: PartName,
-        new: Arc<OnceLock<UnwrittenPart>>,
-        extras: PartExtras,
-        lock: Arc<MergeLock>,
-    ) -> Self {
-        Self { table, name, new, blocks: Vec::new(), extras, lock }
-    }
-}
-
-impl InsertWriter for ReplacementWriter {
-    fn write(&mut self, block: Block) -> Result<Option<PartWork>> {
-        if !block.is_empty() {
-            self.blocks.push(block);
-        }
-        Ok(None)
-    }
-
-    fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
-        let Self { table, name, new, blocks, extras, lock } = *self;
-        if blocks.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Box::pin(async move {
-            let mut pieces = Pieces::begin();
-            let rows = UnsortedRows::new(&table.identity.stored, blocks);
-            let Some(unwritten) = write_part(&table, &name, rows, true, false, &extras, &mut pieces).await? else {
-                return Ok(());
-            };
-            // Another rewriting of the same part would write the same file.
-            unwritten.part.hold(lock);
-            new.set(unwritten).map_err(|_| Error::logical("a rewriting with several writers"))
         })))
     }
 }

@@ -7,5 +7,6 @@ pub(super) mod merge_selection;
 pub(super) mod merged_part;
 pub(super) mod merged_rows;
 pub(super) mod merging;
+mod replacement_writer;
 pub(super) mod rewrite;
 pub(super) mod whole_keys;

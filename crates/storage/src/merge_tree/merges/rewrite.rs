@@ -8,7 +8,7 @@ use squall_planner::{ColumnDescription, TableMetadata, named_like};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::merge_control::MergeLock;
-use super::merging::ReplacementWriter;
+use super::replacement_writer::ReplacementWriter;
 use crate::identity::TableName;
 use crate::merge_tree::changes::deleted_rows::{DeletedRows, Deletions};
 use crate::merge_tree::parts::part::Part;
@@ -323,7 +323,9 @@ struct Rewritten {
 impl Insertion for Rewritten {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
         let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
-        Ok(Box::new(ReplacementWriter::new(table, name, new, self.extras.clone(), self.lock.clone())))
+        // Values that were cast since the part was written may have another order.
+        let is_in_order = self.part.schema.is_like(&table.schema);
+        Ok(Box::new(ReplacementWriter::new(table, name, new, self.extras.clone(), is_in_order, self.lock.clone())))
     }
 
     fn keeps_order(&self) -> bool {

@@ -19,6 +19,8 @@ const VERSION_WITH_EXTRAS: u8 = 2;
 const VERSION_WITH_PROJECTIONS: u8 = 3;
 /// The first byte of one that ends, after these, with the statistics of columns.
 const VERSION_WITH_STATISTICS: u8 = 4;
+/// The first byte of one whose chunks know how many bytes their values are.
+const VERSION_WITH_VALUE_BYTES: u8 = 5;
 
 /// A part's description. Without one there are no rows.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +69,8 @@ pub(crate) struct ChunkDescription {
     /// Whether the bounds are values of the chunk.
     pub(crate) is_exact: bool,
     pub(crate) nulls: u64,
+    /// Bytes of its values before they were encoded; 0 in parts that were written before version 11.
+    pub(crate) value_bytes: u64,
 }
 
 /// Bytes of a file and their XXH3-64.
@@ -101,16 +105,29 @@ impl PartDescription {
         (whole, is_exact)
     }
 
+    /// The encoded bytes of the row group that has most.
+    pub(crate) fn largest_group_bytes(&self) -> u64 {
+        let bytes = |group: &RowGroupDescription| group.chunks.iter().map(|chunk| chunk.at.length).sum();
+        self.row_groups.iter().map(bytes).max().unwrap_or(0)
+    }
+
+    /// The bytes of all values before they were encoded; 0 where the part does not know.
+    pub(crate) fn all_value_bytes(&self) -> u64 {
+        self.row_groups.iter().flat_map(|group| &group.chunks).map(|chunk| chunk.value_bytes).sum()
+    }
+
     /// The blob.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let has_statistics = !self.statistics.is_empty();
+        let has_value_bytes = self.all_value_bytes() > 0;
+        let has_statistics = has_value_bytes || !self.statistics.is_empty();
         let has_projections = has_statistics || !self.projections.is_empty();
         let has_extras = has_projections || !self.indices.is_empty() || !self.ttl.is_empty();
-        let mut out = vec![match (has_statistics, has_projections, has_extras) {
-            (true, ..) => VERSION_WITH_STATISTICS,
-            (false, true, _) => VERSION_WITH_PROJECTIONS,
-            (false, false, true) => VERSION_WITH_EXTRAS,
-            (false, false, false) => VERSION,
+        let mut out = vec![match (has_value_bytes, has_statistics, has_projections, has_extras) {
+            (true, ..) => VERSION_WITH_VALUE_BYTES,
+            (false, true, ..) => VERSION_WITH_STATISTICS,
+            (false, false, true, _) => VERSION_WITH_PROJECTIONS,
+            (false, false, false, true) => VERSION_WITH_EXTRAS,
+            (false, false, false, false) => VERSION,
         }];
         put_varint(self.granularity as u64, &mut out);
         put_range(&mut out, self.footer);
@@ -124,6 +141,9 @@ impl PartDescription {
                 put_value(&mut out, chunk.range.high.as_ref());
                 out.push(u8::from(chunk.range.incomparable) | u8::from(chunk.is_exact) << 1);
                 put_varint(chunk.nulls, &mut out);
+                if has_value_bytes {
+                    put_varint(chunk.value_bytes, &mut out);
+                }
             }
         }
         put_varint(self.primary_index.keys.len() as u64, &mut out);
@@ -156,6 +176,9 @@ impl PartDescription {
             put_bytes(&mut out, projection.identity.as_bytes());
             put_range(&mut out, projection.at);
             put_bytes(&mut out, &projection.description);
+        }
+        if has_value_bytes {
+            put_varint(self.statistics.len() as u64, &mut out);
         }
         // One of each column.
         self.statistics.iter().for_each(|column| put_bytes(&mut out, column));
@@ -271,9 +294,10 @@ impl<'a> Decoder<'a> {
     }
 
     fn description(mut self, keys: &[DataType], columns: usize) -> Option<PartDescription> {
-        let version = self.byte().filter(|version| (VERSION..=VERSION_WITH_STATISTICS).contains(version))?;
+        let version = self.byte().filter(|version| (VERSION..=VERSION_WITH_VALUE_BYTES).contains(version))?;
         let has_extras = version >= VERSION_WITH_EXTRAS;
         let has_projections = version >= VERSION_WITH_PROJECTIONS;
+        let has_value_bytes = version >= VERSION_WITH_VALUE_BYTES;
         let granularity = usize::try_from(self.number()?).ok().filter(|granularity| *granularity > 0)?;
         let footer = self.range()?;
         let count = self.count()?;
@@ -284,7 +308,7 @@ impl<'a> Decoder<'a> {
             if found != columns {
                 return None;
             }
-            let chunks = (0..found).map(|_| self.chunk()).collect::<Option<Vec<_>>>()?;
+            let chunks = (0..found).map(|_| self.chunk(has_value_bytes)).collect::<Option<Vec<_>>>()?;
             row_groups.push(RowGroupDescription { rows, chunks });
         }
         if self.count()? != keys.len() {
@@ -297,7 +321,11 @@ impl<'a> Decoder<'a> {
         let ttl = (0..ranges).map(|_| self.ttl()).collect::<Option<Vec<_>>>()?;
         let count = if has_projections { self.count()? } else { 0 };
         let projections = (0..count).map(|_| self.projection()).collect::<Option<Vec<_>>>()?;
-        let described = if version >= VERSION_WITH_STATISTICS { columns } else { 0 };
+        let described = match version {
+            VERSION_WITH_VALUE_BYTES.. => self.count().filter(|described| [0, columns].contains(described))?,
+            VERSION_WITH_STATISTICS => columns,
+            _ => 0,
+        };
         let statistics = (0..described).map(|_| self.counted_bytes().map(Box::from)).collect::<Option<Vec<_>>>()?;
         let primary_index = PrimaryIndex { keys };
         let description =
@@ -342,12 +370,14 @@ impl<'a> Decoder<'a> {
         Some(TtlRange { key, min, max, is_whole: flags & 1 != 0, due })
     }
 
-    fn chunk(&mut self) -> Option<ChunkDescription> {
+    fn chunk(&mut self, has_value_bytes: bool) -> Option<ChunkDescription> {
         let at = self.range()?;
         let (low, high) = (self.value()?, self.value()?);
         let flags = self.byte()?;
         let range = ValueRange { low, high, incomparable: flags & 1 != 0 };
-        Some(ChunkDescription { at, range, is_exact: flags & 2 != 0, nulls: self.number()? })
+        let nulls = self.number()?;
+        let value_bytes = if has_value_bytes { self.number()? } else { 0 };
+        Some(ChunkDescription { at, range, is_exact: flags & 2 != 0, nulls, value_bytes })
     }
 
     fn key(&mut self, data_type: &DataType) -> Option<Column> {
@@ -433,6 +463,7 @@ mod tests {
             range: ValueRange { low: Some(low), high: Some(high), incomparable: true },
             is_exact: true,
             nulls: 7,
+            value_bytes: 0,
         };
         PartDescription {
             granularity: 2,
@@ -477,6 +508,13 @@ mod tests {
         PartDescription { statistics: vec![Box::from(*b"abc"), Box::default(), Box::from(*b"d")], ..with_projections() }
     }
 
+    fn with_value_bytes() -> PartDescription {
+        let mut description = with_statistics();
+        let chunks = description.row_groups.iter_mut().flat_map(|group| &mut group.chunks);
+        chunks.enumerate().for_each(|(at, chunk)| chunk.value_bytes = 1000 * at as u64);
+        description
+    }
+
     #[test]
     fn descriptions_come_back() {
         let before = description();
@@ -489,9 +527,11 @@ mod tests {
         let before = with_projections();
         let after = PartDescription::decode(&before.encode(), &[DataType::String], 3).unwrap();
         assert_eq!(before.projections, after.projections);
-        let before = with_statistics();
-        let after = PartDescription::decode(&before.encode(), &[DataType::String], 3).unwrap();
-        assert_eq!(format!("{before:?}"), format!("{after:?}"));
+        let without_statistics = PartDescription { statistics: Vec::new(), ..with_value_bytes() };
+        for before in [with_statistics(), with_value_bytes(), without_statistics] {
+            let after = PartDescription::decode(&before.encode(), &[DataType::String], 3).unwrap();
+            assert_eq!(format!("{before:?}"), format!("{after:?}"));
+        }
     }
 
     #[test]
@@ -510,7 +550,7 @@ mod tests {
     proptest! {
         #[test]
         fn garbage_is_refused_or_read_but_never_panics(at in 0..600_usize, byte: u8, cut in 0..900_usize) {
-            let mut blob = with_statistics().encode();
+            let mut blob = with_value_bytes().encode();
             if let Some(place) = blob.get_mut(at) {
                 *place = byte;
             }

@@ -21,6 +21,7 @@ use super::part_description::{
 };
 use super::part_footer;
 use super::part_name::PartName;
+use super::part_stream::PartStream;
 use crate::evaluate::evaluate;
 use crate::key_condition::ValueRange;
 use crate::merge_tree::MergeTree;
@@ -147,10 +148,12 @@ impl PartEncoder {
         let mut encoders = factory.create_column_writers(at).map_err(parquet_bug)?.into_iter();
         let mut group = writer.next_row_group().map_err(parquet_bug)?;
         let mut rows = Vec::new();
+        let mut value_bytes = Vec::with_capacity(block.columns().len());
         for column in 0..layout.arrow_schema.fields().len() {
             let values =
                 block.columns().get(column).ok_or_else(|| Error::logical("a block without the table's columns"))?;
             let packing = self.packings.get(column).ok_or_else(|| Error::logical("a column without a packing"))?;
+            value_bytes.push(values.value_bytes() as u64);
             append_column(&table, *packing, &mut group, &mut encoders, (column, values), pieces).await?;
             if with_rows {
                 rows.push(match values.coded() {
@@ -164,9 +167,24 @@ impl PartEncoder {
         // What the writer still holds back of a row group is written before its bytes are looked at.
         writer.flush().map_err(|error| Error::logical(format!("Parquet: {error}")))?;
         for group in writer.flushed_row_groups().get(at..).unwrap_or_default() {
-            self.row_groups.push(describe(&table, group, writer.inner(), pieces).await?);
+            let mut group = describe(&table, group, writer.inner(), pieces).await?;
+            for (chunk, bytes) in group.chunks.iter_mut().zip(&value_bytes) {
+                chunk.value_bytes = *bytes;
+            }
+            self.row_groups.push(group);
         }
         Ok(rows)
+    }
+
+    /// Lets a stream have what is encoded already.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub(in crate::merge_tree) async fn stream(&mut self, stream: &mut PartStream) -> Result<()> {
+        match &mut self.file {
+            Some((writer, _)) => stream.take(writer.inner_mut()).await,
+            None => Ok(()),
+        }
     }
 
     /// The rows so far.
@@ -477,7 +495,7 @@ pub(in crate::merge_tree) async fn describe(
             }
             _ => (ValueRange { incomparable: true, ..ValueRange::default() }, false, 0),
         };
-        chunks.push(ChunkDescription { at, range, is_exact, nulls });
+        chunks.push(ChunkDescription { at, range, is_exact, nulls, value_bytes: 0 });
         pieces.pause().await;
     }
     Ok(RowGroupDescription { rows: group.num_rows() as usize, chunks })

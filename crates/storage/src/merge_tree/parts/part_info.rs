@@ -33,6 +33,7 @@ pub(in crate::merge_tree) fn of_parts(table: &MergeTreeTable) -> Vec<PartInfo> {
             partition: partition(table, part),
             rows: part.rows,
             bytes_on_disk: part.file.bytes,
+            value_bytes: part.description.all_value_bytes(),
             part_type: marking.part_type(part.rows, part.file.bytes),
             marks: marking.marks(part.rows, part.file.bytes, part.description.granularity),
             primary_key_bytes: part.description.primary_index.keys.iter().map(Column::memory_bytes).sum::<usize>()

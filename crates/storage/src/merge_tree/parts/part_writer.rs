@@ -3,10 +3,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex};
 use squall_runtime::profile_events::count;
 use squall_runtime::{Pieces, ProfileEvent};
 use squall_types::{Block, Column, Error, ErrorCode, Result, Rows};
@@ -14,7 +13,9 @@ use squall_types::{Block, Column, Error, ErrorCode, Result, Rows};
 use super::part::{Part, PartFile};
 use super::part_encoder::{EncodedPart, PartEncoder};
 use super::part_name::PartName;
+use super::part_stream::PartStream;
 use super::unsorted_rows::UnsortedRows;
+use super::written::Written;
 use crate::column_cache::ChunkOrigin;
 use crate::evaluate::evaluate;
 use crate::merge_tree::MergeTree;
@@ -38,55 +39,18 @@ pub(in crate::merge_tree) struct UnwrittenPart {
     written: Arc<Written>,
 }
 
-/// How writing a file went, once it is known.
-#[derive(Default)]
-struct Written {
-    state: Mutex<WrittenState>,
-    known: Condvar,
-}
-
-#[derive(Default)]
-struct WrittenState {
-    result: Option<Result<()>>,
-    waiting: Vec<Waker>,
-}
-
-impl Written {
-    fn set(&self, result: Result<()>) {
-        let mut state = self.state.lock();
-        state.result = Some(result);
-        let waiting = std::mem::take(&mut state.waiting);
-        drop(state);
-        self.known.notify_all();
-        waiting.into_iter().for_each(Waker::wake);
-    }
-}
-
 impl UnwrittenPart {
     /// Waits until the file is durable.
     ///
     /// # Errors
     /// `NOT_ENOUGH_SPACE` and other failures to write; then nothing is left of the file.
     pub(in crate::merge_tree) fn wait(&self) -> Result<()> {
-        let mut state = self.written.state.lock();
-        loop {
-            match &state.result {
-                Some(result) => return result.clone(),
-                None => self.written.known.wait(&mut state),
-            }
-        }
+        self.written.wait()
     }
 
     /// Whether the file is durable, as [`wait`](Self::wait) without waiting.
     pub(in crate::merge_tree) fn poll_written(&self, context: &mut Context) -> Poll<Result<()>> {
-        let mut state = self.written.state.lock();
-        match &state.result {
-            Some(result) => Poll::Ready(result.clone()),
-            None => {
-                state.waiting.push(context.waker().clone());
-                Poll::Pending
-            }
-        }
+        self.written.poll(context)
     }
 }
 
@@ -133,7 +97,8 @@ pub(in crate::merge_tree) async fn write_part(
         count(ProfileEvent::MergeTreeDataWriterUncompressedBytes, block.value_bytes() as u64);
         count(ProfileEvent::MergeTreeDataWriterCompressedBytes, encoded.bytes.len());
     }
-    write_encoded(table, name, encoded, row_groups, pieces).await.map(Some)
+    let stream = PartStream::new(table, name, None);
+    write_encoded(table, name, encoded, row_groups, stream, pieces).await.map(Some)
 }
 
 /// Encodes rows that are in the order of the sorting key; nothing where there is none. With it come the columns as the cache holds
@@ -175,7 +140,8 @@ pub(in crate::merge_tree) fn own_rows(block: &Block, first: usize, rows: usize) 
     Ok(Block::new(block.schema().clone(), columns, rows))
 }
 
-/// Has an I/O thread write the file of a part. The columns of `row_groups` go into the cache, as far as they are there.
+/// Has an I/O thread write the file of a part, or what `stream` has not written of it. The columns of `row_groups` go into the cache, as far as
+/// they are there.
 ///
 /// # Errors
 /// `CANNOT_SCHEDULE_TASK`.
@@ -184,10 +150,12 @@ pub(in crate::merge_tree) async fn write_encoded(
     name: &PartName,
     encoded: EncodedPart,
     row_groups: Vec<Vec<Rows>>,
+    mut stream: PartStream,
     pieces: &mut Pieces,
 ) -> Result<UnwrittenPart> {
     let EncodedPart { bytes, description } = encoded;
-    let path = table.directory.path().join(format!("{name}.parquet"));
+    stream.settle().await?;
+    let path = stream.path().to_path_buf();
     let partition_id = name.partition_id.clone();
     let file = PartFile { name: name.to_string().into(), partition_id, path, bytes: bytes.len() };
     let part = Arc::new(Part::new_uncommitted(
@@ -205,9 +173,12 @@ pub(in crate::merge_tree) async fn write_encoded(
     }
     let written = Arc::new(Written::default());
     let job = {
-        let (directory, part, written) = (table.directory.clone(), part.clone(), written.clone());
+        // The part keeps its temporary file until then.
+        let (part, written) = (part.clone(), written.clone());
         move || {
-            written.set(directory.write(&part.file.path, bytes.segments()));
+            let result = stream.finish(&bytes);
+            drop(part);
+            written.set(result);
         }
     };
     if !table.cache.on_io_thread(job) {

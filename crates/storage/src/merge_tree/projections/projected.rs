@@ -58,6 +58,7 @@ impl MergeTreeTable {
                     part_type: marking.part_type(found.rows, found.file.bytes),
                     marks: marking.marks(found.rows, found.file.bytes, found.description.granularity),
                     bytes_on_disk: found.file.bytes,
+                    value_bytes: found.description.all_value_bytes(),
                 })
             };
             self.live.projections.iter().filter_map(known).collect::<Vec<_>>()

@@ -114,7 +114,8 @@ fn merged<'a>(
     Box::pin(async move {
         let progress = MergeProgress::default();
         let merged =
-            merge_rows(table, name, (parts, &Deletions::default()), None, Vec::new(), &progress, pieces).await?;
+            merge_rows(table, name, (parts, &Deletions::default()), None, (Vec::new(), None), &progress, pieces)
+                .await?;
         Ok(merged.map(|(encoded, _)| encoded))
     })
 }
