@@ -139,7 +139,7 @@ def test_data_of_version_9_are_read(start_server):
 
 def test_data_of_version_10_are_read(start_server):
     """Written on 2026-11-29 by the binary of commit e898de6, whose parts did not know how many bytes their values are."""
-    server = start_server(wait=False, settings=QUIET)
+    server = start_server(wait=False, settings={**QUIET, "part_log": ""})
     server.data.mkdir(parents=True)
     with tarfile.open(FIXTURES / "data_version_10.tar.gz") as archive:
         archive.extractall(server.data, filter="data")
@@ -149,10 +149,13 @@ def test_data_of_version_10_are_read(start_server):
     assert server.rows(columns) == [[name, "0", "1"] for name in "aklnst"]
     # Merges make them, and another start finds them. Bytes are as ClickHouse 26.9 counts them.
     server.query("OPTIMIZE TABLE shop.t FINAL")
+    server.query("SYSTEM FLUSH LOGS")
+    merged = server.value("SELECT sum(bytes_uncompressed) FROM system.part_log WHERE database = 'shop' AND event_type = 'MergeParts'")
     counted = {"a": 9998, "k": 8000, "l": 1000, "n": 5000, "s": 10890, "t": 12000}
     for _ in range(2):
         assert server.rows(columns) == [[name, str(size), "1"] for name, size in counted.items()]
         whole = str(sum(counted.values()))
+        assert merged == whole
         assert server.value("SELECT total_bytes_uncompressed FROM system.tables WHERE database = 'shop'") == whole
         of_parts = "FROM system.parts WHERE database = 'shop'"
         assert server.value(f"SELECT sum(data_uncompressed_bytes), sum(data_compressed_bytes) < {whole} {of_parts}") == f"{whole}\t1"

@@ -73,6 +73,8 @@ pub struct RunningMerge {
     pub rows: u64,
     /// Bytes on disk of its parts.
     pub bytes: u64,
+    /// Bytes of their values before encoding.
+    pub value_bytes: u64,
     /// How far it is.
     pub progress: Arc<MergeProgress>,
     /// What it runs as.
@@ -133,6 +135,7 @@ impl Merges {
             partition_id: merge.partition_id.clone(),
             rows: merge.rows,
             bytes: merge.bytes,
+            value_bytes: merge.value_bytes,
             progress: merge.progress.clone(),
             context: context.clone(),
         });

@@ -41,6 +41,8 @@ pub struct PartEvent {
     pub rows: u64,
     /// Its bytes on disk.
     pub bytes: u64,
+    /// Bytes of its values before encoding, where it knows.
+    pub value_bytes: u64,
     /// The parts that it was made of.
     pub merged_from: Vec<Arc<str>>,
     /// Rows that were read for it.

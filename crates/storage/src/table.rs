@@ -569,6 +569,8 @@ pub struct PartMerge {
     pub rows: u64,
     /// Their bytes on disk.
     pub bytes: u64,
+    /// Bytes of their values before encoding, as far as they know.
+    pub value_bytes: u64,
     /// How far it is.
     pub progress: Arc<MergeProgress>,
 }

@@ -19,8 +19,11 @@ use crate::operator::{Operator, passed};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::sort::order::Order;
 
+/// Where debug assertions are on, so many times fewer rows do: tests are slow there. And a row may take so many times as long.
+const FEWER_ROWS: u64 = if cfg!(debug_assertions) { 8 } else { 1 };
+const SLOWER: u64 = if cfg!(debug_assertions) { 1_000 } else { 1 };
 /// Fewer rows are grouped as fast as they are counted.
-const ROWS_MIN: u64 = 1_000_000;
+const ROWS_MIN: u64 = 1_000_000 / FEWER_ROWS;
 /// Rows that one worker can count.
 const ROWS_MAX: u64 = u32::MAX as u64 / 4;
 /// More groups than these are not found by their votes.
@@ -34,22 +37,22 @@ const BUCKETS_OF_ALL_MAX: usize = 1 << 21;
 const ROWS_PER_BUCKET: u64 = 16;
 /// After so many rows a worker looks at what it has seen: whether keys come again at all, then how many buckets there should be, at last
 /// whether that leaves out enough.
-const CHECKS_AT_ROWS: [u64; 3] = [1 << 15, 1 << 17, 1 << 20];
+const CHECKS_AT_ROWS: [u64; 3] = [(1 << 15) / FEWER_ROWS, (1 << 17) / FEWER_ROWS, (1 << 20) / FEWER_ROWS];
 /// Where the last wanted key has fewer votes at either of the first two, all keys are alike.
 const VOTES_MIN: [u32; 2] = [2, 3];
 /// The last wanted key should have so many times more rows than a bucket has on average.
 const TIMES_AVERAGE: f64 = 64.0;
 /// Where fewer buckets have rows at the second look, groups are so few that their table lies in the caches.
-const USED_MIN: usize = 8_192;
+const USED_MIN: usize = 8_192 / FEWER_ROWS as usize;
 /// Where fewer than one of so many rows passes the filters, reading the rows twice takes longer than grouping those: with keys packed into an
 /// integer, and with others. And so many rows show it.
 const PASSING_PART: u64 = 4;
 const PASSING_PART_BYTES: u64 = 16;
-const PASSING_ROWS: u64 = 1 << 17;
+const PASSING_ROWS: u64 = (1 << 17) / FEWER_ROWS;
 /// How long counting a row may take, with reading and filtering it, where its key is packed into an integer and where it is not: not much longer
 /// than grouping it. And how long it may take to begin.
-const COUNTING: Duration = Duration::from_nanos(20);
-const COUNTING_BYTES: Duration = Duration::from_nanos(60);
+const COUNTING: Duration = Duration::from_nanos(20 * SLOWER);
+const COUNTING_BYTES: Duration = Duration::from_nanos(60 * SLOWER);
 const BEGINNING: Duration = Duration::from_millis(1);
 /// Rows of a block whose keys are hashed, at most.
 const BLOCK_ROWS_MAX: usize = 16_384;
@@ -288,7 +291,7 @@ mod tests {
 
     #[test]
     fn there_are_as_many_buckets_as_tell_the_wanted_keys_apart() {
-        let seen = CHECKS_AT_ROWS[1];
+        let seen = 1 << 17;
         // A key of a hundredth of all rows stands out of few buckets, however many rows there are.
         for rows in [1_000_000, 100_000_000, 10_000_000_000] {
             assert_eq!(bucket_count(rows, 2, seen, [328, 1_311]), 8_192);

@@ -43,6 +43,7 @@ pub(super) fn merges(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         })
         .constant("is_mutation", "UInt8", flag(false))
         .column("total_size_bytes_compressed", "UInt64", |row| number(row.bytes))
+        .column("total_size_bytes_uncompressed", "UInt64", |row| number(row.value_bytes))
         .column("bytes_read_uncompressed", "UInt64", |row| number(row.progress.bytes_read.load(Ordering::Relaxed)))
         .column("rows_read", "UInt64", |row| number(row.progress.rows_read.load(Ordering::Relaxed)))
         .column("rows_written", "UInt64", |row| number(row.progress.rows_written.load(Ordering::Relaxed)))

@@ -59,7 +59,7 @@ pub(super) fn table(context: &LogContext) -> LogTable<PartEvent> {
         .number("rows", "UInt64", |event| event.rows)
         .number("size_in_bytes", "UInt64", |event| event.bytes)
         .shared("merged_from", "Array(String)", address, |event| texts(&event.merged_from))
-        .number("bytes_uncompressed", "UInt64", |event| event.read_bytes)
+        .number("bytes_uncompressed", "UInt64", |event| event.value_bytes)
         .number("read_rows", "UInt64", |event| event.read_rows)
         .number("read_bytes", "UInt64", |event| event.read_bytes)
         .constant("error", "UInt16", number(0_u64))

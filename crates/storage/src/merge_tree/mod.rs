@@ -432,6 +432,7 @@ impl MergeTree {
             path: part.file.path.to_string_lossy().into(),
             rows: part.rows,
             bytes: part.file.bytes,
+            value_bytes: part.description.all_value_bytes(),
             merged_from: Vec::new(),
             read_rows: 0,
             read_bytes: 0,

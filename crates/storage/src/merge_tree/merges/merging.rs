@@ -192,6 +192,7 @@ impl MergeTree {
             part_paths: parts.iter().map(|part| part.file.path.clone()).collect(),
             rows: live_rows(&parts, &seen),
             bytes: parts.iter().map(|part| part.file.bytes).sum(),
+            value_bytes: parts.iter().map(|part| part.description.all_value_bytes()).sum(),
             progress,
         })
     }
