@@ -1,6 +1,6 @@
 #!/bin/sh
 # Packs Squall: one program for every Linux since glibc 2.28 (Debian 10, RHEL 8), with its debug information beside it, as .tar.gz,
-# .deb, .rpm and OCI image, in the folder dist. An hour or more on two cores: every crate is optimized as one piece.
+# .deb, .rpm and OCI image, in the folder dist. Over an hour on two cores: each crate is optimized as one piece.
 #
 #   scripts/dist.sh [FOLDER]
 #

@@ -64,8 +64,9 @@ def measured(path):
 
 
 def main():
-    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        sys.exit(__doc__)
+    if sys.argv[1:] in ([], ["-h"], ["--help"]):
+        print(__doc__)
+        return
     print(f"{'':32} sentences  words  reading ease  grade  passive %  relative %")
     for path in sys.argv[1:]:
         count, words, ease, grade, passive, relative = measured(path)

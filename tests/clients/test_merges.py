@@ -1,5 +1,6 @@
 """Background merges: parts stay few, and no row is lost or there twice, whatever runs beside them."""
 
+import concurrent.futures
 import random
 import threading
 import time
@@ -219,18 +220,22 @@ def temporary_files(server):
     return sizes
 
 
+def grows(server, statement):
+    """Runs a statement, during which the file of the part that it makes is seen to grow."""
+    sizes = set()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        running = pool.submit(server.query, statement)
+        while not running.done():
+            sizes.update(temporary_files(server))
+            time.sleep(0.001)
+        running.result()
+    assert len(sizes) > 1, sizes
+
+
 def test_large_parts_go_to_disk_while_they_are_merged(start_server):
     server = start_server(settings={"query_log": None})
     before = large_parts(server)
-    merging = threading.Thread(target=server.query, args=("OPTIMIZE TABLE large FINAL",))
-    merging.start()
-    # The new part is seen to grow while the merge goes on.
-    sizes = set()
-    while merging.is_alive():
-        sizes.update(temporary_files(server))
-        time.sleep(0.001)
-    merging.join()
-    assert len(sizes) > 1, sizes
+    grows(server, "OPTIMIZE TABLE large FINAL")
     assert server.value(CONTENT) == before
     assert server.value(PARTS.format("large")) == "1"
     assert server.value("SELECT count() FROM (SELECT k, lagInFrame(k) OVER () AS p FROM large) WHERE k < p") == "0"
@@ -238,7 +243,7 @@ def test_large_parts_go_to_disk_while_they_are_merged(start_server):
     assert server.value(CONTENT) == before
     assert server.value("CHECK TABLE large SETTINGS check_query_single_value_result = 1") == "1"
     # A mutation of such a part writes it step by step, too.
-    server.query("ALTER TABLE large UPDATE v = v + 1 WHERE 1 SETTINGS mutations_sync = 2")
+    grows(server, "ALTER TABLE large UPDATE v = v + 1 WHERE 1 SETTINGS mutations_sync = 2")
     server.query("ALTER TABLE large DELETE WHERE k % 2 = 0 SETTINGS mutations_sync = 2")
     expected = server.value("SELECT 1800000, sum(k), sum(v + 1) FROM (SELECT number * 3 + n AS k, cityHash64(number, n) AS v FROM numbers(1200000) ARRAY JOIN [0, 1, 2] AS n) WHERE k % 2 = 1")
     assert server.value("SELECT count(), sum(k), sum(v) FROM large") == expected
@@ -258,11 +263,11 @@ def test_a_killed_merge_of_large_parts_loses_nothing(start_server):
         assert server.value(CONTENT) == before
         assert not temporary_files(server)
     # Also one that is only cancelled leaves no file, and does not keep the next one from its name.
-    merging = threading.Thread(target=lambda: pytest.raises(ServerError, server.query, "OPTIMIZE TABLE large FINAL", query_id="merging"))
-    merging.start()
-    wait_until(lambda: any(temporary_files(server)), "a part is on its way to disk", 60)
-    server.query("KILL QUERY WHERE query_id = 'merging' SYNC")
-    merging.join()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        merging = pool.submit(server.error_code, "OPTIMIZE TABLE large FINAL", query_id="merging")
+        wait_until(lambda: any(temporary_files(server)), "a part is on its way to disk", 60)
+        server.query("KILL QUERY WHERE query_id = 'merging' SYNC")
+        assert merging.result() == 394
     wait_until(lambda: not temporary_files(server), "its file is gone")
     server.query("OPTIMIZE TABLE large FINAL")
     assert server.value(CONTENT) == before

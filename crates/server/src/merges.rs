@@ -31,9 +31,9 @@ const MERGES_MAX: usize = 4;
 const MERGED_BYTES_MAX: u64 = 150 << 30;
 /// With each merge that runs already, the next may take so many times fewer bytes: a large one never keeps small ones waiting.
 const SHRINK: u64 = 8;
-/// The part of the free disk space that the parts of one merge may have, whose result takes as much again.
+/// The parts of a merge have at most this part of the free disk space, since its result takes as much again.
 const MERGED_DISK_PART: u64 = 2;
-/// The part of the memory that the server may use which row groups may have that a merge reads at a time.
+/// The row groups that a merge reads at a time take at most this part of the server's memory.
 const MERGED_MEMORY_PART: u64 = 16;
 /// Parts of a partition from which on merges have a larger share of the CPU, in proportion.
 const PARTS_PRESSING: f64 = 30.0;
@@ -207,8 +207,8 @@ struct Begun {
 /// Begins the merge that is worth most, where there is one, beside others that run.
 fn begin(server: &Arc<Server>, beside: usize) -> Option<Begun> {
     let merges = &server.merges;
-    let room = room(server);
-    let room = MergeRoom { bytes: room.bytes.min(MERGED_BYTES_MAX) / SHRINK.pow(beside as u32), ..room };
+    let MergeRoom { bytes, group_bytes } = room(server);
+    let room = MergeRoom { bytes: bytes.min(MERGED_BYTES_MAX) / SHRINK.pow(beside as u32), group_bytes };
     let is_no_log = |table: &TableName| !server.system_logs.has_table(&table.table);
     let next = server.databases.next_merge(room, (Instant::now(), SystemTime::now()), &is_no_log)?;
     let weight = server.config.load().server.background_pool_weight;

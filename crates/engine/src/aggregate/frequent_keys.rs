@@ -19,8 +19,9 @@ use crate::operator::{Operator, passed};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::sort::order::Order;
 
-/// Where debug assertions are on, so many times fewer rows do: tests are slow there. And a row may take so many times as long.
+/// Tests run in debug builds, which are slow: there, so many times fewer rows are enough to count keys.
 const FEWER_ROWS: u64 = if cfg!(debug_assertions) { 8 } else { 1 };
+/// And each row may take so many times as long.
 const SLOWER: u64 = if cfg!(debug_assertions) { 1_000 } else { 1 };
 /// Fewer rows are grouped as fast as they are counted.
 const ROWS_MIN: u64 = 1_000_000 / FEWER_ROWS;

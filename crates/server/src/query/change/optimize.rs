@@ -70,8 +70,9 @@ pub(in crate::query) async fn run(
     drop(table);
     let room = room(&session.server);
     let takes_single = |part: &MergeablePart| {
-        let is_worth = || is_merge_tree && part.bytes <= room.bytes && !(skips_merged && part.level > 0);
-        statement.with_final && (changes_singles || is_worth())
+        let is_skipped = skips_merged && part.level > 0 && part.is_ttl_settled && !has_deleted;
+        let is_worth = changes_singles || is_merge_tree && part.bytes <= room.bytes;
+        statement.with_final && is_worth && !is_skipped
     };
     let merged =
         merge_each(session, (&database, &name), context, |runs| groups(runs, room, &is_wanted, &takes_single)).await?;

@@ -3,11 +3,17 @@
 
 use std::ops::Range;
 
+use crate::merge_tree::merges::merge_selection::MergeLimits;
+
 /// A part whose rows may expire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expiring {
     /// On disk.
     pub bytes: u64,
+    /// Those of its largest row group.
+    pub group_bytes: u64,
+    /// Its rows.
+    pub rows: u64,
     /// When there is next something to do with it, in seconds since 1970.
     pub due: Option<u32>,
     /// Whether all of its rows have expired.
@@ -29,18 +35,24 @@ pub fn select_expired(parts: &[Expiring], parts_max: usize) -> Option<Range<usiz
     best
 }
 
-/// The part that has been due for longest, whatever its size, with as many of its neighbours as are due too, up to so many bytes and parts.
+/// The part that has been due for longest, whatever its size, with as many of its neighbours as are due too, within limits.
 #[must_use]
-pub fn select_due(parts: &[Expiring], now: u32, bytes_max: u64, parts_max: usize) -> Option<Range<usize>> {
+pub fn select_due(parts: &[Expiring], now: u32, limits: &MergeLimits) -> Option<Range<usize>> {
     let is_due = |part: &Expiring| part.due.is_some_and(|due| due <= now);
     let due = parts.iter().enumerate().filter(|(_, part)| is_due(part));
     let (at, part) = due.min_by_key(|(_, part)| part.due)?;
-    let (mut range, mut bytes) = (at..at + 1, part.bytes);
+    let (mut range, mut used) = (at..at + 1, [part.bytes, part.group_bytes, part.rows]);
+    let most = [limits.bytes, limits.group_bytes, limits.rows];
     let mut fits = |part: &Expiring, range: &Range<usize>| {
-        let all = bytes.saturating_add(part.bytes);
-        let fits = is_due(part) && all <= bytes_max && range.len() < parts_max;
+        let [bytes, group_bytes, rows] = used;
+        let all = [
+            bytes.saturating_add(part.bytes),
+            group_bytes.saturating_add(part.group_bytes),
+            rows.saturating_add(part.rows),
+        ];
+        let fits = is_due(part) && range.len() < limits.parts && all.iter().zip(most).all(|(all, most)| *all <= most);
         if fits {
-            bytes = all;
+            used = all;
         }
         fits
     };
@@ -62,24 +74,28 @@ pub fn select_due(parts: &[Expiring], now: u32, bytes_max: u64, parts_max: usize
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::merge_tree::merges::merge_selection::BASE;
 
     fn part(due: u32, bytes: u64) -> Expiring {
-        Expiring { bytes, due: (due > 0).then_some(due), has_expired: false }
+        Expiring { bytes, group_bytes: 1, rows: 5, due: (due > 0).then_some(due), has_expired: false }
     }
 
     #[test]
     fn the_longest_due_comes_first_with_its_neighbours() {
         let parts = [part(50, 10), part(40, 10), part(30, 10), part(90, 10), part(45, 1000), part(0, 1)];
-        assert_eq!(select_due(&parts, 60, 100, 10), Some(0..3));
-        assert_eq!(select_due(&parts, 60, 100, 2), Some(1..3));
-        assert_eq!(select_due(&parts, 60, 15, 10), Some(2..3));
-        assert_eq!(select_due(&parts[3..], 60, 100, 10), Some(1..2));
-        assert_eq!(select_due(&parts, 10, 5000, 10), None);
+        let limits = MergeLimits { bytes: 100, group_bytes: 10, rows: 100, parts: 10, base: BASE };
+        assert_eq!(select_due(&parts, 60, &limits), Some(0..3));
+        assert_eq!(select_due(&parts, 60, &MergeLimits { parts: 2, ..limits }), Some(1..3));
+        assert_eq!(select_due(&parts, 60, &MergeLimits { bytes: 15, ..limits }), Some(2..3));
+        assert_eq!(select_due(&parts, 60, &MergeLimits { group_bytes: 2, ..limits }), Some(1..3));
+        assert_eq!(select_due(&parts, 60, &MergeLimits { rows: 10, ..limits }), Some(1..3));
+        assert_eq!(select_due(&parts[3..], 60, &limits), Some(1..2));
+        assert_eq!(select_due(&parts, 10, &MergeLimits { bytes: 5000, ..limits }), None);
     }
 
     #[test]
     fn what_has_expired_goes_at_once() {
-        let gone = |has_expired| Expiring { bytes: u64::MAX, due: Some(1), has_expired };
+        let gone = |has_expired| Expiring { bytes: u64::MAX, group_bytes: 1, rows: 5, due: Some(1), has_expired };
         let parts = [gone(true), gone(false), gone(true), gone(true), gone(true), gone(false)];
         assert_eq!(select_expired(&parts, 100), Some(2..5));
         assert_eq!(select_expired(&parts, 2), Some(2..4));

@@ -260,10 +260,6 @@ impl MergeTree {
         let of_partition = |id: &Arc<str>| -> usize {
             self.parts.load().parts.iter().filter(|part| part.file.partition_id == *id).count()
         };
-        if let Some(merge) = self.next_ttl_merge(&runs, bytes, now, unix_s) {
-            let partition_parts = of_partition(&merge.0);
-            return Some(NextMerge { partition_parts, ..merge.1 });
-        }
         let limits = MergeLimits {
             bytes,
             group_bytes: room.group_bytes,
@@ -271,6 +267,10 @@ impl MergeTree {
             parts: MERGED_PARTS_MAX,
             base: BASE,
         };
+        if let Some(merge) = self.next_ttl_merge(&runs, &limits, now, unix_s) {
+            let partition_parts = of_partition(&merge.0);
+            return Some(NextMerge { partition_parts, ..merge.1 });
+        }
         let mut best: Option<(NextMerge, f64)> = None;
         let mut partition: Option<(Arc<str>, usize)> = None;
         for run in &runs {
@@ -309,7 +309,7 @@ impl MergeTree {
     fn next_ttl_merge(
         &self,
         runs: &[Vec<Arc<Part>>],
-        bytes_max: u64,
+        limits: &MergeLimits,
         now: Instant,
         unix_s: u32,
     ) -> Option<(Arc<str>, NextMerge)> {
@@ -334,6 +334,8 @@ impl MergeTree {
         let expiring = |run: &[Arc<Part>], work: TtlWork| -> Vec<Expiring> {
             let of = |part: &Arc<Part>| Expiring {
                 bytes: part.file.bytes,
+                group_bytes: part.description.largest_group_bytes(),
+                rows: part.rows,
                 due: self.ttl_due(part, work),
                 has_expired: self.has_expired(part, unix_s),
             };
@@ -355,7 +357,7 @@ impl MergeTree {
                 if !self.merging.may_expire(&first.file.partition_id, work, now) {
                     continue;
                 }
-                if let Some(range) = select_due(&expiring(run, work), unix_s, bytes_max, MERGED_PARTS_MAX) {
+                if let Some(range) = select_due(&expiring(run, work), unix_s, limits) {
                     return merge(run, range, merge_type);
                 }
             }
