@@ -94,6 +94,29 @@ def test_codecs_that_mean_nothing_are_refused(server, column, code):
     assert server.error_code(f"CREATE TABLE refused ({column}, y UInt8) ENGINE = MergeTree ORDER BY y") == code
 
 
+def test_large_parts_have_a_codec_of_their_own(start_server):
+    server = start_server()
+    codec = "SELECT DISTINCT default_compression_codec FROM system.parts WHERE table = 't' AND active"
+    value = "SELECT count(), sum(v), sum(length(s)), uniqExact(s) FROM t"
+    server.query("CREATE TABLE t (k UInt64, v UInt64, s String) ENGINE = MergeTree ORDER BY k")
+    server.query("SYSTEM STOP MERGES t")
+    for first in (0, 7_000_000):
+        text = "concat('a string that repeats, and is long enough for it, ', toString(number % 90000))"
+        server.query(f"INSERT INTO t SELECT number, cityHash64(number), {text} FROM numbers({first}, 7000000)")
+    assert server.value(codec) == "LZ4"
+    expected = server.query(value)
+    server.query("SYSTEM START MERGES t")
+    server.query("OPTIMIZE TABLE t FINAL")
+    assert server.value(codec) == "ZSTD(1)"
+    assert server.query(value) == expected
+    server.restart()
+    assert server.value(codec) == "ZSTD(1)"
+    assert server.query(value) == expected
+    server.query("ALTER TABLE t MODIFY SETTING default_compression_codec = 'LZ4'")
+    server.query("OPTIMIZE TABLE t FINAL")
+    assert server.value(codec) == "LZ4"
+
+
 def test_settings_of_a_table_change(start_server):
     server = start_server()
     server.query("CREATE TABLE t (k UInt64) ENGINE = MergeTree ORDER BY k")

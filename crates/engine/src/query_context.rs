@@ -19,6 +19,7 @@ use squall_runtime::{Counters, CurrentMetric, MemoryTracker, ProfileEvent};
 use squall_scheduler::{CpuShare, TaskOptions, Weight};
 use squall_storage::{InsertLimits, Insertion, Table};
 use squall_types::checkpoint::{Supervisor, SupervisorGuard, supervise};
+use squall_types::dictionary_results::DictionaryResults;
 use squall_types::memory::memory_limit_exceeded;
 use squall_types::text::readable::readable_bytes;
 use squall_types::{Error, ErrorCode, Result, Settings};
@@ -134,6 +135,8 @@ pub struct QueryContext {
     /// Where temporary data go; of the engine that runs it.
     temporary: OnceLock<Temporary>,
     outside_limit: OnceLock<Arc<dyn OutsideLimit>>,
+    /// What its functions make of the values of large dictionaries.
+    dictionary_results: DictionaryResults,
 }
 
 impl CountFor for QueryContext {
@@ -176,6 +179,7 @@ impl QueryContext {
             threads: Mutex::default(),
             threads_now: AtomicUsize::new(0),
             threads_peak: AtomicUsize::new(0),
+            dictionary_results: DictionaryResults::default(),
             master_thread_id: thread_id(),
             thread_works: Mutex::default(),
             cpu_share: OnceLock::new(),
@@ -526,6 +530,10 @@ impl Supervisor for QueryContext {
             Err(exceeded) if exceeded.level == MemoryLevel::Query => Err(memory_limit_exceeded(&exceeded, "")),
             _ => Ok(()),
         }
+    }
+
+    fn dictionary_results(&self) -> Option<&DictionaryResults> {
+        Some(&self.dictionary_results)
     }
 }
 

@@ -1,16 +1,22 @@
 //! What the registry does around every scalar function, so that most of them see plain columns only: NULLs, `LowCardinality`,
 //! constants, sparse columns, codes of few strings. The order is ClickHouse's: constants outermost, then dictionaries, then NULLs.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, UInt32Array};
 use arrow_buffer::NullBuffer;
+use arrow_schema::DataType as ArrowType;
+use squall_types::dictionary_results::{self, Maker};
 use squall_types::{Coded, Column, DataType, Error, ErrorCode, Result, Rows, Value, checkpoint, kernels};
 
 use crate::function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
 use crate::properties::Properties;
+
+/// Rows of a large dictionary are better computed themselves where it has more values for each of them.
+pub(crate) const VALUES_PER_ROW_MAX: usize = 16;
 
 /// Resolves `function` for these arguments with the default handling that it asks for.
 pub(crate) fn bind(
@@ -72,6 +78,7 @@ pub(crate) fn bind(
         dictionary,
         folds_constants: defaults.constants,
         passes_nulls: defaults.nulls,
+        maker: Maker::new(),
     }))
 }
 
@@ -106,6 +113,7 @@ fn bind_otherwise(
         dictionary: None,
         folds_constants: false,
         passes_nulls: false,
+        maker: Maker::new(),
     })))
 }
 
@@ -210,6 +218,8 @@ struct WithDefaults {
     folds_constants: bool,
     /// A NULL in makes a NULL out, so that dictionaries can be mapped without their NULL.
     passes_nulls: bool,
+    /// Whose results of large dictionaries' values are.
+    maker: Maker,
 }
 
 impl BoundFunction for WithDefaults {
@@ -316,12 +326,20 @@ impl WithDefaults {
         let (Some((at, argument)), None) = (varying.next(), varying.next()) else {
             return self.on_nulls(arguments, rows);
         };
-        let Some(coded) = argument.coded().filter(|coded| coded.values().len() <= rows) else {
+        // Of many values, those are used that rows have.
+        let is_worth_it = |coded: &&Coded| coded.has_many_values() || coded.values().len() <= rows;
+        let Some(coded) = argument.coded().filter(is_worth_it) else {
             return self.on_nulls(arguments, rows);
         };
         let properties = self.inner.properties();
         let becomes_null = self.handles_nulls && self.inner.return_type().can_be_inside_nullable();
         if !properties.is_deterministic || coded.nulls().is_some() && !becomes_null {
+            return self.on_nulls(arguments, rows);
+        }
+        if let Some(result) = self.on_many_values(arguments, at, coded)? {
+            return Ok(result);
+        }
+        if coded.values().len() > rows * VALUES_PER_ROW_MAX {
             return self.on_nulls(arguments, rows);
         }
         // A value that no row has may be refused, and costs as much as others.
@@ -343,6 +361,41 @@ impl WithDefaults {
             return Ok(Column::of_rows(result.data_type().clone(), rows));
         }
         result.take(&codes)
+    }
+
+    /// The same where values are many and the results are numbers or strings: these are kept for other rows of the query.
+    fn on_many_values(&self, arguments: &[Column], at: usize, coded: &Coded) -> Result<Option<Column>> {
+        if !coded.has_many_values() {
+            return Ok(None);
+        }
+        let constants = arguments.iter().enumerate().filter(|(position, _)| *position != at);
+        let constants: Vec<ArrayRef> = constants.map(|(_, constant)| constant.array().clone()).collect();
+        let compute = |values: &ArrayRef| {
+            let on_values = arguments.iter().enumerate().map(|(position, other)| match position == at {
+                true => Column::new(other.data_type().clone(), values.clone()),
+                false => other.slice(0, values.len()),
+            });
+            self.on_nulls(&on_values.collect::<Vec<_>>(), values.len())?.to_array()
+        };
+        let has_null = self.handles_nulls && self.inner.return_type().can_be_inside_nullable();
+        let data_type = self.inner.return_type().clone();
+        let data_type = if has_null { data_type.to_nullable() } else { data_type };
+        match data_type.arrow_type() {
+            ArrowType::Binary => {
+                let Some((codes, values)) =
+                    dictionary_results::strings_of_rows(self.maker, &constants, coded, compute)?
+                else {
+                    return Ok(None);
+                };
+                let rows = Coded::rows_of(DictionaryArray::try_new(codes, values)?)?;
+                Ok(rows.map(|rows| Column::of_rows(data_type, rows)))
+            }
+            number if number.primitive_width().is_some_and(|width| width <= size_of::<u64>()) => {
+                let results = dictionary_results::numbers_of_rows(self.maker, &constants, coded, compute)?;
+                Ok(results.map(|results| Column::new(data_type, results)))
+            }
+            _ => Ok(None),
+        }
     }
 
     fn on_nulls(&self, arguments: &[Column], rows: usize) -> Result<Column> {
@@ -395,27 +448,21 @@ impl WithDefaults {
 }
 
 /// The keys and values of a dictionary without the values that no row uses: a function must not see those (it may refuse them).
-fn used_entries(dictionary: &DictionaryArray<UInt32Type>) -> Result<(UInt32Array, ArrayRef)> {
-    let values = dictionary.values();
-    let keys = dictionary.keys();
-    let mut is_used = vec![false; values.len()];
-    match keys.nulls() {
-        None => keys.values().iter().for_each(|key| is_used[*key as usize] = true),
-        Some(_) => keys.iter().flatten().for_each(|key| is_used[key as usize] = true),
-    }
-    if is_used.iter().all(|used| *used) {
+pub(crate) fn used_entries(dictionary: &DictionaryArray<UInt32Type>) -> Result<(UInt32Array, ArrayRef)> {
+    let (values, keys) = (dictionary.values(), dictionary.keys());
+    let known: Cow<'_, [u32]> = match keys.nulls() {
+        None => Cow::Borrowed(keys.values()),
+        Some(_) => Cow::Owned(keys.iter().flatten().collect()),
+    };
+    let (own, used) = dictionary_results::used_codes(&known);
+    if used.len() == values.len() {
         return Ok((keys.clone(), values.clone()));
     }
-    let mut next = 0u32;
-    let renumbered: Vec<u32> = is_used
-        .iter()
-        .map(|used| {
-            let number = next;
-            next += u32::from(*used);
-            number
-        })
-        .collect();
-    let values = kernels::filter(&**values, &BooleanArray::from(is_used))?;
-    let keys = keys.iter().map(|key| key.and_then(|key| renumbered.get(key as usize).copied())).collect();
+    let values = kernels::take(&**values, &UInt32Array::from(used))?;
+    let mut own_keys = own.values().iter().copied();
+    let keys = match keys.nulls() {
+        None => own,
+        Some(_) => keys.iter().map(|key| key.and_then(|_| own_keys.next())).collect(),
+    };
     Ok((keys, values))
 }

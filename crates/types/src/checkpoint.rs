@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::dictionary_results::DictionaryResults;
 use crate::{Error, Result};
 
 /// Work between two looks: about as many nanoseconds.
@@ -21,6 +22,11 @@ pub trait Supervisor: Send + Sync {
     /// # Errors
     /// Why not: `QUERY_WAS_CANCELLED`, `TIMEOUT_EXCEEDED`, `MEMORY_LIMIT_EXCEEDED`.
     fn check(&self) -> Result<()>;
+
+    /// What is computed of dictionaries' values on the query's behalf; `None` where nothing is kept.
+    fn dictionary_results(&self) -> Option<&DictionaryResults> {
+        None
+    }
 }
 
 thread_local! {

@@ -13,11 +13,19 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 
 use crate::error::Result;
 use crate::kernels;
+use crate::prefetch::prefetch;
 use crate::rows::Rows;
 use crate::shared_strings::SharedStrings;
 
-/// More values are not few, where columns of tables are coded: a dictionary stays in the cache of a core.
-pub(crate) const VALUES_MAX: usize = 1 << 14;
+/// More values are not few, where columns of tables are coded: a dictionary stays in the cache of a core. In debug builds there may be less, so
+/// that tests meet dictionaries of many.
+pub(crate) const VALUES_MAX: usize = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 14 };
+
+/// Rows between two of the ends of strings that slices know.
+const ENDS_EVERY: usize = if cfg!(debug_assertions) { 64 } else { 1024 };
+
+/// Of many values there may be so many for each row: what is done for values is kept for other rows, of which there are more in other blocks.
+const MANY_PER_ROW_MAX: usize = if cfg!(debug_assertions) { 8 } else { 64 };
 
 /// Rows that take more when they are written out are so at once, where that can be refused.
 const WHOLE_BYTES_MAX: usize = 16 << 20;
@@ -31,6 +39,8 @@ pub struct Coded {
     are_shared: bool,
     /// Which values stand for NULL, where a row is NULL for no other reason.
     null_values: Option<Arc<NullBuffer>>,
+    /// Bytes of the strings before every so many rows of what these rows are cut from, and which of its rows is the first.
+    string_ends: Option<(Arc<[usize]>, usize)>,
     asked: Arc<Asked>,
 }
 
@@ -65,7 +75,7 @@ impl Coded {
     pub(crate) fn of(codes: DictionaryArray<UInt32Type>) -> Option<Self> {
         let values = codes.values().as_binary_opt::<i32>().filter(|values| values.null_count() == 0)?;
         let lengths = Lengths::of(values);
-        Some(Self { codes, lengths, are_shared: false, null_values: None, asked: Arc::default() })
+        Some(Self { codes, lengths, are_shared: false, null_values: None, string_ends: None, asked: Arc::default() })
     }
 
     /// Rows of a dictionary with such values that other rows have, too, as codes where that is worth it. `null_values` says which values stand
@@ -78,7 +88,7 @@ impl Coded {
         lengths: Lengths,
         null_values: Option<Arc<NullBuffer>>,
     ) -> Result<Rows> {
-        Self { codes, lengths, are_shared: true, null_values, asked: Arc::default() }.held()
+        Self { codes, lengths, are_shared: true, null_values, string_ends: None, asked: Arc::default() }.held()
     }
 
     /// The rows of a dictionary, as codes where that is worth it; `None` where a value is NULL or no string.
@@ -108,9 +118,16 @@ impl Coded {
         SharedStrings::of(array).map(|strings| strings.take(positions)).transpose()
     }
 
+    /// Whether the values are more than stay in the cache of a core: what is done for each of them should be done once for all rows that have
+    /// them, and for none that no row has.
+    pub fn has_many_values(&self) -> bool {
+        self.values().len() > VALUES_MAX
+    }
+
     /// Whether there are not too few rows for the values, for each of which something may be done, and they can be written out any time.
     fn is_worth_it(&self) -> bool {
-        (self.are_shared || self.rows() >= self.values().len())
+        let values_max = if self.has_many_values() { MANY_PER_ROW_MAX * self.rows() } else { self.rows() };
+        (self.are_shared || self.values().len() <= values_max)
             && (self.lengths.longest.saturating_mul(self.rows()) <= WHOLE_BYTES_MAX
                 || self.string_bytes() <= WHOLE_BYTES_MAX)
     }
@@ -121,7 +138,20 @@ impl Coded {
     }
 
     fn with_codes(&self, codes: DictionaryArray<UInt32Type>) -> Self {
-        Self { codes, asked: Arc::default(), ..self.clone() }
+        Self { codes, string_ends: None, asked: Arc::default(), ..self.clone() }
+    }
+
+    /// The same rows, ready to be cut into slices that know the bytes of their strings.
+    #[must_use]
+    pub(crate) fn with_string_ends(mut self) -> Self {
+        let mut ends = Vec::with_capacity(self.rows() / ENDS_EVERY + 2);
+        ends.push(0);
+        for first in (0..self.rows()).step_by(ENDS_EVERY) {
+            let rows = ENDS_EVERY.min(self.rows() - first);
+            ends.push(ends.last().copied().unwrap_or(0) + self.count_string_bytes(first, rows));
+        }
+        self.string_ends = Some((ends.into(), 0));
+        self
     }
 
     /// The number of rows.
@@ -183,7 +213,7 @@ impl Coded {
         let empty =
             self.empty_code().map_or(0, |empty| self.codes().iter().filter(|code| *code == Some(empty)).count());
         let is_sparse = (nulls + empty) as f64 > ratio_of_defaults * self.rows() as f64;
-        if is_sparse { self.to_array().map(Rows::Whole) } else { Ok(Rows::Coded(self.clone())) }
+        if is_sparse { self.to_array().map(Rows::Whole) } else { Ok(Rows::Coded(self.clone().with_string_ends())) }
     }
 
     /// The code of the empty string, where it is among the values.
@@ -204,7 +234,9 @@ impl Coded {
     /// Rows `offset..offset + rows`, without copying.
     #[must_use]
     pub fn slice(&self, offset: usize, rows: usize) -> Self {
-        self.with_codes(self.codes.slice(offset, rows))
+        let mut slice = self.with_codes(self.codes.slice(offset, rows));
+        slice.string_ends = self.string_ends.as_ref().map(|(ends, first)| (ends.clone(), first + offset));
+        slice
     }
 
     /// The rows whose mask is true; NULL counts as false.
@@ -264,15 +296,27 @@ impl Coded {
     /// Bytes of the strings of all rows.
     pub fn string_bytes(&self) -> usize {
         let count = || {
-            let offsets = self.strings().value_offsets();
-            let length = |code: u32| (offsets[code as usize + 1] - offsets[code as usize]) as usize;
-            match self.nulls() {
-                None if self.lengths.shortest == self.lengths.longest => self.rows() * self.lengths.longest,
-                None => self.codes().values().iter().map(|code| length(*code)).sum(),
-                Some(_) => self.codes().iter().flatten().map(length).sum(),
-            }
+            let Some((ends, first)) = &self.string_ends else { return self.count_string_bytes(0, self.rows()) };
+            // Whole stretches are known, and what there is before and behind them is counted.
+            let (from, to) = (first.div_ceil(ENDS_EVERY), (first + self.rows()) / ENDS_EVERY);
+            let Some((low, high)) = ends.get(from).zip(ends.get(to)).filter(|_| from < to) else {
+                return self.count_string_bytes(0, self.rows());
+            };
+            let (before, behind) = (from * ENDS_EVERY - first, to * ENDS_EVERY - first);
+            high - low + self.count_string_bytes(0, before) + self.count_string_bytes(behind, self.rows() - behind)
         };
         *self.asked.string_bytes.get_or_init(count)
+    }
+
+    /// Bytes of the strings of some rows.
+    fn count_string_bytes(&self, first: usize, rows: usize) -> usize {
+        let offsets = self.strings().value_offsets();
+        let length = |code: u32| (offsets[code as usize + 1] - offsets[code as usize]) as usize;
+        match self.nulls() {
+            None if self.lengths.shortest == self.lengths.longest => rows * self.lengths.longest,
+            None => self.codes().values()[first..first + rows].iter().map(|code| length(*code)).sum(),
+            Some(_) => self.codes().slice(first, rows).iter().flatten().map(length).sum(),
+        }
     }
 
     fn strings(&self) -> &BinaryArray {
@@ -282,6 +326,9 @@ impl Coded {
     fn write_out(&self) -> ArrayRef {
         /// Values of so many bytes are copied by as many at once.
         const SHORT: usize = 16;
+        /// Rows between one that is copied and one whose value is fetched.
+        const AHEAD: usize = 12;
+        const CACHE_LINE: usize = 64;
         let (strings, codes, nulls) = (self.strings(), self.codes().values(), self.nulls().cloned());
         let ends = strings.value_offsets();
         let mut offsets = Vec::with_capacity(codes.len() + 1);
@@ -293,8 +340,8 @@ impl Coded {
             }
             offsets.push(end);
         }
-        let mut bytes = vec![0; end as usize + SHORT];
-        if self.lengths.longest <= SHORT && strings.len() <= codes.len() {
+        let bytes = if self.lengths.longest <= SHORT && strings.len() <= codes.len() {
+            let mut bytes = vec![0; end as usize + SHORT];
             let padded: Vec<[u8; SHORT]> = (0..strings.len())
                 .map(|code| {
                     let mut padded = [0; SHORT];
@@ -311,15 +358,23 @@ impl Coded {
                     *place = *value;
                 }
             }
+            bytes.truncate(end as usize);
+            bytes
         } else {
+            let (data, mut bytes) = (strings.value_data(), Vec::with_capacity(end as usize));
             for (row, code) in codes.iter().enumerate() {
-                let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
-                if start < end {
-                    bytes[start..end].copy_from_slice(strings.value(*code as usize));
+                // Of many values, the next ones are not in the cache.
+                let ahead = codes.get(row + AHEAD).and_then(|code| ends.get(*code as usize));
+                if let Some(start) = ahead {
+                    prefetch(data, *start as usize);
+                    prefetch(data, *start as usize + CACHE_LINE);
+                }
+                if offsets[row] < offsets[row + 1] {
+                    bytes.extend_from_slice(&data[ends[*code as usize] as usize..ends[*code as usize + 1] as usize]);
                 }
             }
-        }
-        bytes.truncate(end as usize);
+            bytes
+        };
         Arc::new(BinaryArray::new(OffsetBuffer::new(offsets.into()), bytes.into(), nulls))
     }
 

@@ -12,6 +12,7 @@ pub mod coded;
 pub mod coder;
 pub mod column;
 pub mod data_type;
+pub mod dictionary_results;
 pub mod error;
 pub mod exact;
 pub mod gather;

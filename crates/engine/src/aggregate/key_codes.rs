@@ -15,6 +15,9 @@ use squall_types::Column;
 
 /// Numbers that are farther apart are not codes.
 const NUMBERS_MAX: i64 = 1 << 12;
+/// Many values are too many where there are more of them for each row.
+const VALUES_PER_ROW_MAX: usize = 64;
+
 /// What the codes of a key stand for.
 #[derive(Clone)]
 pub(super) enum Meaning {
@@ -62,7 +65,14 @@ impl<'a> KeyCodes<'a> {
     /// Those of rows that are codes.
     pub(super) fn of_values(key: &'a Column) -> Option<Self> {
         let dictionary = key.dictionary()?;
-        let null_values = key.coded().and_then(|coded| coded.null_values());
+        let coded = key.coded();
+        // What is known of codes is a word for each value.
+        if coded
+            .is_some_and(|coded| coded.has_many_values() && coded.values().len() > VALUES_PER_ROW_MAX * coded.rows())
+        {
+            return None;
+        }
+        let null_values = coded.and_then(|coded| coded.null_values());
         let nulls = dictionary.keys().nulls().filter(|nulls| nulls.null_count() > 0 && null_values.is_none());
         Some(Self {
             codes: Cow::Borrowed(dictionary.keys().values()),

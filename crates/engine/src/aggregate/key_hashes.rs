@@ -1,15 +1,17 @@
 //! Hashes of keys without a table: equal keys have equal hashes, however their columns are held.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrowPrimitiveType};
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, UInt64Array};
 use arrow_buffer::ToByteSlice;
 use arrow_schema::DataType as ArrowType;
 use foldhash::fast::FixedState;
+use squall_types::dictionary_results::{self, Maker};
 use squall_types::packed_hash::hash_packed;
-use squall_types::{Column, DataType, Error, Result, match_primitive};
+use squall_types::{Coded, Column, DataType, Error, Result, match_primitive};
 
 /// What stands for NULL.
 const NULL: u64 = 0x6E75_6C6C_6E75_6C6C;
@@ -18,6 +20,8 @@ const NULL: u64 = 0x6E75_6C6C_6E75_6C6C;
 pub(super) struct KeyHashes {
     seed: u64,
     strings: FixedState,
+    /// Whose words of large dictionaries' values are.
+    maker: Maker,
 }
 
 impl KeyHashes {
@@ -27,7 +31,7 @@ impl KeyHashes {
     }
 
     fn with_seed(seed: u64) -> Self {
-        Self { seed, strings: FixedState::with_seed(seed) }
+        Self { seed, strings: FixedState::with_seed(seed), maker: Maker::new() }
     }
 
     /// Whether values of a type can be hashed: equal ones are equal bytes.
@@ -71,16 +75,36 @@ impl KeyHashes {
             }
             return Ok(());
         }
+        let mut hashes = hashes.iter_mut();
         let array: &dyn Array = match key.coded() {
+            Some(coded) if coded.has_many_values() => {
+                return self.each_word_of_many(coded, |word| {
+                    if let Some(hash) = hashes.next() {
+                        mix(hash, word);
+                    }
+                });
+            }
             Some(coded) => coded.dictionary(),
             None => &**key.array(),
         };
-        let mut hashes = hashes.iter_mut();
         self.each_word(array, |word| {
             if let Some(hash) = hashes.next() {
                 mix(hash, word);
             }
         })
+    }
+
+    /// As [`each_word`](Self::each_word), of rows with more values than are worth it for each block.
+    fn each_word_of_many(&self, coded: &Coded, mut take: impl FnMut(u64)) -> Result<()> {
+        let compute =
+            |values: &ArrayRef| -> Result<ArrayRef> { Ok(Arc::new(UInt64Array::from(self.words(&**values)?))) };
+        if let Some(words) = dictionary_results::numbers_of_rows(self.maker, &[], coded, compute)? {
+            words.as_primitive::<UInt64Type>().values().iter().for_each(|word| take(*word));
+            return Ok(());
+        }
+        let strings = coded.values().as_binary::<i32>();
+        coded.codes().iter().for_each(|code| take(code.map_or(NULL, |code| self.string(strings.value(code as usize)))));
+        Ok(())
     }
 
     fn first_word(&self, array: &dyn Array) -> Result<u64> {
@@ -146,8 +170,6 @@ fn unhashable() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::types::Int32Type;
     use squall_types::{Sparse, Value, cast};
 

@@ -149,6 +149,8 @@ pub(super) struct Family {
     pub nulls: Nulls,
     /// Whether the result depends on the order of rows in no way.
     pub ignores_order: bool,
+    /// Whether the result depends on which values there are and not on how often each is there.
+    pub ignores_repeats: bool,
     /// Whether it looks into the server itself.
     pub is_introspection: bool,
     /// Whether it computes with floats, so that decimals and wide integers are taken as such.
@@ -161,6 +163,12 @@ pub(super) struct Family {
 impl Family {
     const fn ignores_order(mut self) -> Self {
         self.ignores_order = true;
+        self
+    }
+
+    const fn ignores_repeats(mut self) -> Self {
+        self.ignores_order = true;
+        self.ignores_repeats = true;
         self
     }
 
@@ -206,7 +214,16 @@ const fn family(
     nulls: Nulls,
     resolve: fn(&Call<'_>) -> Result<Arc<dyn AggregateFunction>>,
 ) -> Family {
-    Family { name, nulls, resolve, ignores_order: false, is_introspection: false, takes_floats: false, merged_by: None }
+    Family {
+        name,
+        nulls,
+        resolve,
+        ignores_order: false,
+        ignores_repeats: false,
+        is_introspection: false,
+        takes_floats: false,
+        merged_by: None,
+    }
 }
 
 /// Every function.
@@ -280,13 +297,13 @@ pub(super) const FAMILIES: &[Family] = &[
     family("kurtSamp", Nulls::Skipped, shape::resolve),
     family("largestTriangleThreeBuckets", Nulls::Skipped, largest_triangle::resolve).takes_floats(),
     family("mannWhitneyUTest", Nulls::Skipped, rank_tests::resolve_mann_whitney),
-    family("max", Nulls::Skipped, min_max::resolve).ignores_order().merged_by("max"),
+    family("max", Nulls::Skipped, min_max::resolve).ignores_repeats().merged_by("max"),
     family("maxIntersections", Nulls::Skipped, intervals::resolve_most),
     family("maxIntersectionsPosition", Nulls::Skipped, intervals::resolve_most),
     family("maxMappedArrays", Nulls::Skipped, mapped_arrays::resolve),
     family("meanZTest", Nulls::Skipped, mean_tests::resolve_z).takes_floats(),
     family("mergedJSONPatch", Nulls::Skipped, json_patch::resolve),
-    family("min", Nulls::Skipped, min_max::resolve).ignores_order().merged_by("min"),
+    family("min", Nulls::Skipped, min_max::resolve).ignores_repeats().merged_by("min"),
     family("minMappedArrays", Nulls::Skipped, mapped_arrays::resolve),
     family("nothing", Nulls::Handled, nothing::resolve),
     family("nothingNull", Nulls::Handled, nothing::resolve),
@@ -392,11 +409,11 @@ pub(super) const FAMILIES: &[Family] = &[
     family("timeSeriesTopKMasks", Nulls::Skipped, series_masks::resolve).ignores_order(),
     family("topK", Nulls::Skipped, top_k::resolve),
     family("topKWeighted", Nulls::Skipped, top_k::resolve),
-    family("uniq", Nulls::Counted, uniq::resolve).ignores_order(),
-    family("uniqCombined", Nulls::Skipped, hyper_log_log::resolve).ignores_order(),
-    family("uniqCombined64", Nulls::Skipped, hyper_log_log::resolve).ignores_order(),
-    family("uniqExact", Nulls::Counted, uniq_exact::resolve).ignores_order(),
-    family("uniqHLL12", Nulls::Counted, hyper_log_log::resolve).ignores_order(),
+    family("uniq", Nulls::Counted, uniq::resolve).ignores_repeats(),
+    family("uniqCombined", Nulls::Skipped, hyper_log_log::resolve).ignores_repeats(),
+    family("uniqCombined64", Nulls::Skipped, hyper_log_log::resolve).ignores_repeats(),
+    family("uniqExact", Nulls::Counted, uniq_exact::resolve).ignores_repeats(),
+    family("uniqHLL12", Nulls::Counted, hyper_log_log::resolve).ignores_repeats(),
     family("uniqUpTo", Nulls::Counted, uniq_up_to::resolve).ignores_order(),
     family("varPop", Nulls::Skipped, variance::resolve),
     family("varPopStable", Nulls::Skipped, welford::resolve).takes_floats(),

@@ -83,6 +83,11 @@ pub(crate) fn ignores_order(name: &str) -> bool {
     name_parts(name).and_then(|(name, _)| Family::of(name)).is_some_and(|family| family.ignores_order)
 }
 
+/// Whether the result of a function of this name depends on which values there are and not on how often each is there.
+fn ignores_repeats(name: &str) -> bool {
+    name_parts(name).and_then(|(name, _)| Family::of(name)).is_some_and(|family| family.ignores_repeats)
+}
+
 /// The names of all combinators, and whether each is internal.
 pub(crate) fn combinator_names() -> Vec<(&'static str, bool)> {
     combinator::names().collect()
@@ -99,7 +104,7 @@ pub(crate) const NAMES: &[&str] = &family::names();
 pub(crate) fn resolve(name: &str, parameters: &[Value], arguments: &[DataType]) -> Result<Arc<dyn AggregateFunction>> {
     let plain: Vec<DataType> = arguments.iter().map(|argument| argument.remove_low_cardinality().computed()).collect();
     let function = settle(name, parameters, &plain, COMBINATORS_MAX)?;
-    Ok(Arc::new(plain::Plain::new(function, ignores_order(name))))
+    Ok(Arc::new(plain::Plain::new(function, ignores_order(name), ignores_repeats(name))))
 }
 
 /// Like [`resolve`], for arguments that are neither constants nor dictionaries.

@@ -10,19 +10,19 @@ use squall_types::{Coded, Column, DataType, Result, Sparse};
 
 use super::adapted::{Adapted, Adapter};
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+use crate::defaults::{VALUES_PER_ROW_MAX, used_entries};
 use crate::frames::{FrameStep, FrameWalk};
 
 /// A function that takes constants and `LowCardinality`, over one that does not.
 #[derive(Debug)]
 pub(super) struct Plain {
     function: Arc<dyn AggregateFunction>,
-    /// Whether rows may come in any order.
-    ignores_order: bool,
+    to_plain: ToPlain,
 }
 
 impl Plain {
-    pub fn new(function: Arc<dyn AggregateFunction>, ignores_order: bool) -> Self {
-        Self { function, ignores_order }
+    pub fn new(function: Arc<dyn AggregateFunction>, ignores_order: bool, ignores_repeats: bool) -> Self {
+        Self { function, to_plain: ToPlain { ignores_order, ignores_repeats } }
     }
 }
 
@@ -32,7 +32,7 @@ impl AggregateFunction for Plain {
     }
 
     fn accumulator(&self) -> Box<dyn Accumulator> {
-        Adapted::boxed(self.function.accumulator(), ToPlain { ignores_order: self.ignores_order })
+        Adapted::boxed(self.function.accumulator(), self.to_plain)
     }
 
     fn needs_arguments(&self) -> bool {
@@ -56,9 +56,12 @@ impl FrameWalk for PlainWalk<'_> {
 }
 
 /// Writes out constants and dictionaries, and takes values for what functions compute with.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct ToPlain {
+    /// Whether rows may come in any order.
     ignores_order: bool,
+    /// Whether a value may come once for all rows that have it.
+    ignores_repeats: bool,
 }
 
 /// Adds the rows of a sparse argument by its values and its default; whether that can be done.
@@ -147,6 +150,14 @@ impl Adapter for ToPlain {
             {
                 return Ok(());
             }
+        }
+        if let (GroupIds::Single, [argument], true) = (&group_ids, arguments, self.ignores_repeats)
+            && let Some(coded) = argument.coded().filter(|coded| coded.has_many_values() && coded.nulls().is_none())
+            && coded.values().len() <= rows * VALUES_PER_ROW_MAX
+        {
+            let (_, values) = used_entries(coded.dictionary())?;
+            let rows = values.len();
+            return nested.update(group_ids, groups, &[Column::new(argument.data_type().computed(), values)], rows);
         }
         if arguments.iter().all(is_plain) {
             return nested.update(group_ids, groups, arguments, rows);

@@ -7,6 +7,8 @@ use arrow_array::{ArrayRef, BinaryArray, DictionaryArray, UInt32Array};
 use squall_functions::{
     AggregateFunction, Argument, FunctionContext, GroupIds, Moment, all_functions, resolve_aggregate, resolve_scalar,
 };
+use squall_types::checkpoint::{Supervisor, supervise};
+use squall_types::dictionary_results::DictionaryResults;
 use squall_types::text::{TextOptions, ValueReader};
 use squall_types::{Coded, Column, DataType, Result, Rows, Value};
 
@@ -60,11 +62,38 @@ fn coded_columns(listed: &[&str], is_nullable: bool) -> [Column; 2] {
     [Column::of_rows(data_type, Rows::Coded(coded)).slice(20, ROWS), whole.slice(20, ROWS)]
 }
 
+/// The same rows, as codes of many values and whole: of strings, most of which few rows have.
+fn columns_of_many(listed: &[&str]) -> [Column; 2] {
+    let others: Vec<String> = (0..300).map(|number| format!("{number} of many")).collect();
+    let values: ArrayRef =
+        Arc::new(BinaryArray::from_iter_values(listed.iter().copied().chain(others.iter().map(String::as_str))));
+    let code = |row: usize| if row.is_multiple_of(3) { row / 3 % listed.len() } else { row * 7 % (values.len() - 1) };
+    let codes: UInt32Array = (0..ROWS + 50).map(|row| Some(code(row) as u32)).collect();
+    let coded = Coded::new(DictionaryArray::try_new(codes, values).unwrap()).unwrap();
+    assert!(coded.has_many_values());
+    let whole = Column::new(DataType::String, coded.to_array().unwrap());
+    [Column::of_rows(DataType::String, Rows::Coded(coded)).slice(20, ROWS), whole.slice(20, ROWS)]
+}
+
+/// A query that keeps what is computed of many values.
+#[derive(Default)]
+struct Query(DictionaryResults);
+
+impl Supervisor for Query {
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn dictionary_results(&self) -> Option<&DictionaryResults> {
+        Some(&self.0)
+    }
+}
+
 /// Pairs of the same rows, held in some way and whole.
 fn pairs(name: &str, listed: &[&str]) -> Vec<[Column; 2]> {
     let mut pairs = vec![columns(name, listed)];
     if name == "String" {
-        pairs.extend([coded_columns(listed, false), coded_columns(listed, true)]);
+        pairs.extend([coded_columns(listed, false), coded_columns(listed, true), columns_of_many(listed)]);
     }
     pairs
 }
@@ -110,6 +139,7 @@ fn scalar_functions_give_the_same_however_rows_are_held() {
         (vec![text("a"), text("b")], 0),
         (vec![text("a"), number(1)], 1),
     ];
+    let _guard = supervise(Arc::new(Query::default()));
     let (mut sparse_results, mut coded_results) = (0, 0);
     let mut compared = 0;
     for description in all_functions() {

@@ -330,7 +330,10 @@ impl MergeTree {
         Ok(Arc::new(Self {
             projections,
             table_id: self.table_id,
-            packings: chunks::packing::packings(&identity, settings.compression)?,
+            packings: chunks::packing::packings(
+                &identity,
+                settings.compression.unwrap_or(chunks::packing::OF_SMALL_PARTS),
+            )?,
             indices: SkipIndex::all(&identity, &settings, &self.binding),
             record: ArcSwap::from_pointee(record),
             settings,

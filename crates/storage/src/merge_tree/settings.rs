@@ -58,8 +58,8 @@ pub(crate) struct MergeTreeSettings {
     pub(crate) merge_with_recompression_ttl_timeout: u64,
     /// `ttl_only_drop_parts`: no merge is for the sake of some rows of a part.
     pub(crate) ttl_only_drop_parts: bool,
-    /// `default_compression_codec`: that of the files.
-    pub(crate) compression: Compression,
+    /// `default_compression_codec`: that of the files; `None` leaves it to their size.
+    pub(crate) compression: Option<Compression>,
     /// `ratio_of_defaults_for_sparse_serialization`: chunks of which a larger share are defaults are held sparse; none from 1 on.
     pub(crate) ratio_of_defaults: f64,
     /// `deduplicate_merge_projection_mode`: what becomes of projections where merges make other rows.
@@ -140,7 +140,7 @@ static SETTINGS: [(SettingDescription, Read); 21] = [
             "default_compression_codec",
             SettingType::String,
             "",
-            "The codec of parts: LZ4, ZSTD, ZSTD(level), NONE.",
+            "The codec of parts: LZ4, ZSTD, ZSTD(level), NONE. Empty: LZ4, and ZSTD for parts merged of 100 MB or more.",
         ),
         |settings, value| {
             settings.compression = compression(value)?;
@@ -377,7 +377,7 @@ impl MergeTreeSettings {
             merge_with_ttl_timeout: TTL_TIMEOUT_DEFAULT,
             merge_with_recompression_ttl_timeout: TTL_TIMEOUT_DEFAULT,
             ttl_only_drop_parts: false,
-            compression: Compression::LZ4_RAW,
+            compression: None,
             ratio_of_defaults: RATIO_OF_DEFAULTS_DEFAULT,
             deduplicate_merge_projection_mode: ProjectionMode::Throw,
             lightweight_mutation_projection_mode: ProjectionMode::Throw,
@@ -489,15 +489,16 @@ fn ratio(text: &str) -> Result<f64> {
 }
 
 /// ClickHouse's codecs as far as Parquet has them.
-fn compression(codec: &str) -> Result<Compression> {
+fn compression(codec: &str) -> Result<Option<Compression>> {
     let name = codec.trim().to_ascii_uppercase();
     let level = name.strip_prefix("ZSTD(").and_then(|rest| rest.strip_suffix(')')).map(|level| level.trim().parse());
     match (name.as_str(), level) {
-        ("" | "LZ4", _) => Ok(Compression::LZ4_RAW),
-        ("NONE", _) => Ok(Compression::UNCOMPRESSED),
-        ("ZSTD", _) => Ok(Compression::ZSTD(ZstdLevel::default())),
+        ("", _) => Ok(None),
+        ("LZ4", _) => Ok(Some(Compression::LZ4_RAW)),
+        ("NONE", _) => Ok(Some(Compression::UNCOMPRESSED)),
+        ("ZSTD", _) => Ok(Some(Compression::ZSTD(ZstdLevel::default()))),
         (_, Some(Ok(level))) if ZstdLevel::try_new(level).is_ok() => {
-            Ok(ZstdLevel::try_new(level).map_or(Compression::LZ4_RAW, Compression::ZSTD))
+            Ok(ZstdLevel::try_new(level).ok().map(Compression::ZSTD))
         }
         _ => Err(Error::new(
             ErrorCode::BAD_ARGUMENTS,

@@ -42,7 +42,7 @@ pub async fn codes(columns: &[Column], pieces: &mut Pieces) -> Result<Option<Cod
             pieces.pause().await;
         }
     }
-    coder.finish().map(Some)
+    coder.finish_in_pieces(pieces).await.map(Some)
 }
 
 #[cfg(test)]

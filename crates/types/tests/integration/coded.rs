@@ -81,7 +81,9 @@ fn what_is_not_worth_it_is_written_out() {
     assert!(coded(&of(5, &|_| "few rows".to_owned())).is_none());
     assert!(coded(&of(100_000, &|row| row.to_string())).is_none());
     assert!(coded(&of(900, &|row| row.to_string())).is_none());
-    assert!(coded(&of(100_000, &|row| "long ".repeat(if row == 5_000 { 60 } else { 1 }))).is_none());
+    // Written out, they would take 80 MB.
+    assert!(coded(&of(8_000, &|_| "x".repeat(10_000))).is_none());
+    assert!(coded(&of(6_000, &|_| "x".repeat(10_000))).is_some());
     // Many come late.
     assert!(coded(&of(100_000, &|row| row.saturating_sub(50_000).to_string())).is_none());
     let mostly_empty = of(10_000, &|row| if row % 100 == 0 { "x".to_owned() } else { String::new() });
@@ -92,6 +94,30 @@ fn what_is_not_worth_it_is_written_out() {
     };
     assert!(matches!(rows(0.9), Rows::Whole(_)));
     assert!(matches!(rows(1.0), Rows::Coded(_)));
+}
+
+#[test]
+fn a_dictionary_of_many_values_may_take_far_less_than_rows() {
+    let value = |row: usize| format!("a string that is longer than a code, number {}", row / 3 % 4_000);
+    let array = BinaryArray::from_iter_values((0..20_000).map(value));
+    let mut coder = Coder::new(array.len()).unwrap().unwrap();
+    assert!(coder.append(&array).unwrap());
+    let codes = column(coder.into_rows(1.0).unwrap(), false);
+    assert!(codes.coded().unwrap().has_many_values());
+    let whole = column(Rows::Whole(Arc::new(array)), false);
+    assert_same(&codes, &whole);
+    for (first, rows) in [(7_001, 100), (0, 63), (64, 64), (1, 19_999), (19_990, 10), (100, 0)] {
+        assert_same(&codes.slice(first, rows), &whole.slice(first, rows));
+        assert_same(&codes.slice(5, 19_995).slice(first, 0), &whole.slice(5, 0));
+        assert_same(&codes.slice(3, 19_900).slice(first / 2, rows / 2), &whole.slice(3 + first / 2, rows / 2));
+    }
+    for step in [2, 70] {
+        let mask = BooleanArray::from_iter((0..20_000).map(|row| Some(row % step == 0)));
+        let some = codes.filter(&mask, 20_000 / step).unwrap();
+        // Few rows are written out.
+        assert_eq!(some.coded().is_some(), step == 2);
+        assert_same(&some, &whole.filter(&mask, 20_000 / step).unwrap());
+    }
 }
 
 #[test]

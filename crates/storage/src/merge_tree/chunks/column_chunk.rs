@@ -12,12 +12,21 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
+use squall_runtime::Pieces;
 use zstd::bulk::Compressor;
+use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
+
+use super::packing::of_large_parts;
+
+/// Bytes that are compressed before others may run. In debug builds they are few, so that tests meet several pieces.
+const PIECE_BYTES: usize = if cfg!(debug_assertions) { 1 << 10 } else { 256 << 10 };
 
 /// A chunk whose pages come one after the other.
 pub(in crate::merge_tree) struct ColumnChunk<'a> {
     leaf: &'a ColumnDescPtr,
     compression: Compression,
+    /// Whether the codec may be another where that compresses in pieces.
+    is_codec_open: bool,
     /// ZSTD's state, once a page was compressed so.
     zstd: Option<Compressor<'static>>,
     /// How the values of data pages are encoded.
@@ -35,6 +44,7 @@ impl<'a> ColumnChunk<'a> {
         Self {
             leaf,
             compression,
+            is_codec_open: false,
             zstd: None,
             encoding: Encoding::PLAIN,
             dictionary: None,
@@ -47,6 +57,11 @@ impl<'a> ColumnChunk<'a> {
     /// Sets how the values of the pages to come are encoded.
     pub(in crate::merge_tree) fn set_encoding(&mut self, encoding: Encoding) {
         self.encoding = encoding;
+    }
+
+    /// Says that nobody has chosen the codec of this column.
+    pub(in crate::merge_tree) fn leave_codec_open(&mut self) {
+        self.is_codec_open = true;
     }
 
     /// Whether pages are compressed.
@@ -65,9 +80,47 @@ impl<'a> ColumnChunk<'a> {
     /// Those of the compressor.
     pub(in crate::merge_tree) fn set_dictionary(&mut self, plain: &[u8], values: usize) -> Result<(), ParquetError> {
         let buf = self.compress(plain)?;
+        self.put_dictionary(buf, plain.len(), values);
+        Ok(())
+    }
+
+    fn put_dictionary(&mut self, buf: Bytes, plain_bytes: usize, values: usize) {
         let page = Page::DictionaryPage { buf, num_values: values as u32, encoding: Encoding::PLAIN, is_sorted: false };
-        self.dictionary = Some(CompressedPage::new(page, plain.len()));
+        self.dictionary = Some(CompressedPage::new(page, plain_bytes));
         self.encoding = Encoding::RLE_DICTIONARY;
+    }
+
+    /// As [`set_dictionary`](Self::set_dictionary), in pieces. Where the codec is open, ZSTD takes LZ4's place, which compresses a page in
+    /// one step.
+    ///
+    /// # Errors
+    /// Those of the compressor.
+    pub(in crate::merge_tree) async fn set_large_dictionary(
+        &mut self,
+        plain: &[u8],
+        values: usize,
+        pieces: &mut Pieces,
+    ) -> Result<(), ParquetError> {
+        if self.compression == Compression::LZ4_RAW && self.is_codec_open {
+            self.compression = of_large_parts();
+        }
+        let Compression::ZSTD(level) = self.compression else { return self.set_dictionary(plain, values) };
+        let mut encoder = Encoder::new(level.compression_level())?;
+        encoder.set_pledged_src_size(Some(plain.len() as u64))?;
+        let mut packed = vec![0; zstd::zstd_safe::compress_bound(plain.len())];
+        let mut out = OutBuffer::around(&mut packed[..]);
+        for piece in plain.chunks(PIECE_BYTES) {
+            let mut piece = InBuffer::around(piece);
+            while piece.pos() < piece.src.len() {
+                encoder.run(&mut piece, &mut out)?;
+            }
+            pieces.pause().await;
+        }
+        // There is room for all, so that nothing is left.
+        encoder.finish(&mut out, true)?;
+        let length = out.pos();
+        packed.truncate(length);
+        self.put_dictionary(Bytes::from(packed), plain.len(), values);
         Ok(())
     }
 

@@ -6,6 +6,21 @@ use squall_types::{Error, Result};
 
 use crate::identity::TableIdentity;
 
+/// What compresses the columns of small parts, which are soon merged, where nobody has chosen.
+pub(in crate::merge_tree) const OF_SMALL_PARTS: Compression = Compression::LZ4_RAW;
+
+/// Parts made of so many bytes on disk are large: they stay for long, and the background makes them. In debug builds it is less, so that tests
+/// meet such.
+pub(in crate::merge_tree) const LARGE_PART_BYTES: u64 = if cfg!(debug_assertions) { 100_000 } else { 100_000_000 };
+
+/// ClickHouse's word for [what compresses large parts](of_large_parts).
+pub(in crate::merge_tree) const CODEC_OF_LARGE_PARTS: &str = "ZSTD(1)";
+
+/// What compresses the columns of large parts, where nobody has chosen.
+pub(in crate::merge_tree) fn of_large_parts() -> Compression {
+    Compression::ZSTD(ZstdLevel::default())
+}
+
 /// How a column lies in files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::merge_tree) struct Packing {

@@ -1,21 +1,21 @@
-//! Column chunks of strings: keys of a dictionary where there is one, or a small one can be made; else the strings with their lengths.
+//! Column chunks of strings: keys of a dictionary where they come with one; else the strings with their lengths.
 
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BinaryArray};
 use parquet::schema::types::ColumnDescPtr;
 use squall_runtime::Pieces;
-use squall_types::{Result, StringDictionary};
+use squall_types::Result;
 
 use super::column_chunk::ColumnChunk;
 use super::dictionary_chunk::put_bytes;
 use super::value_chunk::{PAGE_BYTES, add_keys, put_levels};
 use crate::merge_tree::parts::part_encoder::parquet_bug;
 
-/// A dictionary of more bytes saves too little.
-const DICTIONARY_BYTES_MAX: usize = 1 << 20;
-/// Strings that are looked up before others may run.
-const BATCH_ROWS: usize = 4096;
+/// Strings of a dictionary that are written before others may run.
+const BATCH_VALUES: usize = 4096;
+/// A dictionary of more bytes is compressed in pieces, which LZ4 cannot do. In debug builds it has less, so that tests meet such.
+const DICTIONARY_BYTES_AT_ONCE: usize = if cfg!(debug_assertions) { 8 << 10 } else { 1 << 20 };
 
 /// Adds the pages of strings; returns the smallest and the largest.
 ///
@@ -27,9 +27,6 @@ pub(in crate::merge_tree) async fn append_strings(
     strings: &BinaryArray,
     pieces: &mut Pieces,
 ) -> Result<ArrayRef> {
-    if let Some((distinct, keys)) = string_dictionary(strings, pieces).await {
-        return append_coded(chunk, description, (&distinct, &keys), pieces).await;
-    }
     let mut extremes = Extremes::of(strings.value(0));
     let mut page = Vec::new();
     let mut first = 0;
@@ -60,12 +57,19 @@ pub(in crate::merge_tree) async fn append_coded(
     pieces: &mut Pieces,
 ) -> Result<ArrayRef> {
     let mut extremes = Extremes::of(distinct.value(0));
-    let mut plain = Vec::new();
-    for string in (0..distinct.len()).map(|key| distinct.value(key)) {
-        put_bytes(string, &mut plain);
-        extremes.add(string);
+    let mut plain = Vec::with_capacity(distinct.value_data().len() + size_of::<u32>() * distinct.len());
+    for first in (0..distinct.len()).step_by(BATCH_VALUES) {
+        for string in (first..distinct.len().min(first + BATCH_VALUES)).map(|key| distinct.value(key)) {
+            put_bytes(string, &mut plain);
+            extremes.add(string);
+        }
+        pieces.pause().await;
     }
-    chunk.set_dictionary(&plain, distinct.len()).map_err(parquet_bug)?;
+    if plain.len() > DICTIONARY_BYTES_AT_ONCE {
+        chunk.set_large_dictionary(&plain, distinct.len(), pieces).await.map_err(parquet_bug)?;
+    } else {
+        chunk.set_dictionary(&plain, distinct.len()).map_err(parquet_bug)?;
+    }
     add_keys(chunk, description, keys, distinct.len(), pieces).await?;
     Ok(extremes.into_array())
 }
@@ -84,23 +88,6 @@ fn page_end(offsets: &[i32], first: usize) -> usize {
     }
     // The first offset beyond ends a row too many, but one row there always is.
     first + (low - 1).max(1)
-}
-
-/// The different strings, and each row's place among them; `None` where they are too many.
-async fn string_dictionary(strings: &BinaryArray, pieces: &mut Pieces) -> Option<(BinaryArray, Vec<u32>)> {
-    let mut distinct = StringDictionary::default();
-    let mut keys: Vec<u32> = Vec::new();
-    for first in (0..strings.len()).step_by(BATCH_ROWS) {
-        for row in first..strings.len().min(first + BATCH_ROWS) {
-            keys.push(distinct.code(strings.value(row)).ok()?);
-        }
-        // Many different ones among the first are many among all.
-        if distinct.bytes() + 4 * distinct.len() > DICTIONARY_BYTES_MAX || distinct.len() * 2 > keys.len() {
-            return None;
-        }
-        pieces.pause().await;
-    }
-    Some((distinct.finish(), keys))
 }
 
 /// The smallest and the largest of strings, and their first bytes as numbers of the same order: most strings are told apart by these.

@@ -69,6 +69,9 @@ pub(in crate::merge_tree) async fn append_values<W: Write + Send>(
         return Ok(Some(encoder));
     }
     let mut chunk = ColumnChunk::new(description, leaf.compression);
+    if !leaf.is_asked_for {
+        chunk.leave_codec_open();
+    }
     let extremes = if let Some(coded) = values.coded() {
         let dictionary = (coded.values().as_binary::<i32>(), &coded.codes().values()[..]);
         Some(append_coded(&mut chunk, description, dictionary, pieces).await?)

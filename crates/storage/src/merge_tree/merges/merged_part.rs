@@ -73,7 +73,8 @@ pub(in crate::merge_tree) async fn merge_rows(
     let mut stage = turn.as_ref().map(|turn| TtlStage::new(table, turn));
     // What was read lately stays in memory.
     let is_remembered = parts.iter().any(|part| part.is_hot());
-    let encoder = PartEncoder::new(table, name, &table.indices, projections, turn)?;
+    let from_bytes = parts.iter().map(|part| part.file.bytes).sum();
+    let encoder = PartEncoder::new(table, name, &table.indices, projections, turn, from_bytes)?;
     let mut groups = RowGroups::new(table, encoder, is_remembered);
     let mut ruled = table.rule.clone().map(|rule| Ruled { rule, waiting: WholeKeys::new(usize::MAX) });
     loop {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use squall_planner::KeyExpression;
 use squall_runtime::Pieces;
 use squall_types::gather::{concat_blocks, take};
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Rows, Schema};
 
 use super::merge_rule::{MergeRule, taken};
 use crate::column_mapping::Source;
@@ -256,7 +256,7 @@ impl PartRows {
             let mut readers = Vec::with_capacity(self.columns.len());
             let fetched = self.fetch().await?;
             for (column, bytes) in self.columns.iter().zip(fetched) {
-                readers.push(self.part.reader(self.row_group, *column, bytes, BATCH_ROWS)?.0);
+                readers.push(self.part.reader(self.row_group, *column, bytes, BATCH_ROWS, true)?.0);
             }
             (self.readers, self.left) = (readers, rows);
             self.row_group += 1;
@@ -266,11 +266,20 @@ impl PartRows {
         let fields = self.columns.iter().zip(&self.schema.fields);
         for ((column, (_, data_type)), reader) in fields.zip(&mut self.readers) {
             let bad = |why: &dyn std::fmt::Display| corrupted(&self.part.file.path, why);
-            let array = reader.next().ok_or_else(|| bad(&"a chunk has too few rows"))?.map_err(|error| bad(&error))?;
+            let array = loop {
+                let array = reader.next().ok_or_else(|| bad(&"a chunk has too few rows"))?;
+                match array.map_err(|error| bad(&error))? {
+                    none if none.is_empty() => pieces.pause().await,
+                    array => break array,
+                }
+            };
             if array.len() != rows {
                 return Err(bad(&format!("a batch has {} rows, expected {rows}", array.len())));
             }
-            columns.push(Column::new(data_type.clone(), self.part.to_memory(*column, &array)?));
+            let values = self.part.rows_as_read(*column, self.part.to_memory(*column, &array)?)?;
+            // Few rows of many values: other rows are of other dictionaries.
+            let values = Rows::Whole(Column::of_rows(data_type.clone(), values).to_array()?);
+            columns.push(Column::of_rows(data_type.clone(), values));
             pieces.pause().await;
         }
         self.left -= rows;

@@ -37,6 +37,8 @@ pub(in crate::merge_tree) struct ReplacementWriter {
     handed: Option<oneshot::Receiver<GrowingPart>>,
     /// Dropped last.
     lock: Arc<MergeLock>,
+    /// Bytes on disk of the part that is replaced.
+    from_bytes: u64,
 }
 
 /// A part of which some rows are made.
@@ -55,15 +57,16 @@ impl ReplacementWriter {
         extras: PartExtras,
         is_in_order: bool,
         lock: Arc<MergeLock>,
+        from_bytes: u64,
     ) -> Self {
-        Self { table, name, new, extras, is_in_order, blocks: Vec::new(), bytes: 0, handed: None, lock }
+        Self { table, name, new, extras, is_in_order, blocks: Vec::new(), bytes: 0, handed: None, lock, from_bytes }
     }
 
     /// The part as the step before leaves it, which adds some of its rows.
     fn grown(&mut self) -> impl Future<Output = Result<GrowingPart>> + Send + use<> {
         let (table, name, extras, lock) =
             (self.table.clone(), self.name.clone(), self.extras.clone(), self.lock.clone());
-        let handed = self.handed.take();
+        let (handed, from_bytes) = (self.handed.take(), self.from_bytes);
         let blocks = std::mem::take(&mut self.blocks);
         self.bytes = 0;
         async move {
@@ -74,7 +77,7 @@ impl ReplacementWriter {
                 })?,
                 None => {
                     let projections = ProjectionBuilder::all(&extras.projections, &name);
-                    let encoder = PartEncoder::new(&table, &name, &extras.indices, projections, None)?;
+                    let encoder = PartEncoder::new(&table, &name, &extras.indices, projections, None, from_bytes)?;
                     let stream = PartStream::new(&table, &name, Some(lock));
                     GrowingPart { groups: RowGroups::new(&table, encoder, true), stream, last: None }
                 }

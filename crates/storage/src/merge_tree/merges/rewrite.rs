@@ -323,9 +323,10 @@ struct Rewritten {
 impl Insertion for Rewritten {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
         let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
+        let (extras, lock, from_bytes) = (self.extras.clone(), self.lock.clone(), self.part.file.bytes);
         // Values that were cast since the part was written may have another order.
         let is_in_order = self.part.schema.is_like(&table.schema);
-        Ok(Box::new(ReplacementWriter::new(table, name, new, self.extras.clone(), is_in_order, self.lock.clone())))
+        Ok(Box::new(ReplacementWriter::new(table, name, new, extras, is_in_order, lock, from_bytes)))
     }
 
     fn keeps_order(&self) -> bool {

@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_schema::Schema as ArrowSchema;
 use bytes::Bytes;
 use bytes::buf::Reader;
@@ -86,6 +87,8 @@ struct Pages {
     recent: Vec<(u64, Bytes)>,
     /// How many of these are kept; none where each is read once.
     kept: usize,
+    /// The strings of the dictionary, once a reader has them.
+    dictionary: Option<ArrayRef>,
     /// The one that was given up last, into whose memory the next one is decompressed: to have it cleared takes longer.
     given_up: Bytes,
     zstd: Option<Decompressor<'static>>,
@@ -110,10 +113,23 @@ impl EncodedChunk {
                 first: None,
                 recent: Vec::new(),
                 kept,
+                dictionary: None,
                 given_up: Bytes::new(),
                 zstd: None,
             })),
         }
+    }
+
+    /// The strings of the dictionary, where another reader has them already.
+    pub fn dictionary(&self) -> Option<ArrayRef> {
+        self.pages.lock().dictionary.clone()
+    }
+
+    /// Keeps the strings of the dictionary for readers to come. Its page is not needed any more.
+    pub fn keep_dictionary(&self, values: &ArrayRef) {
+        let mut pages = self.pages.lock();
+        pages.dictionary = Some(values.clone());
+        pages.first = None;
     }
 
     /// A page, decompressed.
@@ -216,6 +232,11 @@ impl ChunkBytes {
         Self { chunk, contents, row_group, offset, file_bytes }
     }
 
+    /// The bytes that all readers share.
+    pub fn chunk(&self) -> &EncodedChunk {
+        &self.chunk
+    }
+
     /// What the part's footer tells.
     pub fn contents(&self) -> &Arc<PartContents> {
         &self.contents
@@ -224,6 +245,19 @@ impl ChunkBytes {
     fn compression(&self, place: u64) -> Option<Compression> {
         let chunks = self.contents.chunks.get(self.row_group)?;
         chunks.iter().find(|(bytes, _)| bytes.contains(&place)).map(|(_, compression)| *compression)
+    }
+
+    /// The bytes of the only page between two places in the file, as they are compressed, where that is by ZSTD; and how many there are when
+    /// they are decompressed.
+    pub fn zstd_page(&self, start: u64, end: u64) -> Option<(Bytes, usize)> {
+        if !matches!(self.compression(start)?, Compression::ZSTD(_)) {
+            return None;
+        }
+        let bytes = self.from(start)?;
+        let [_, plain, packed] = header_numbers(&bytes)?;
+        let end = usize::try_from(end.checked_sub(start)?).ok()?;
+        let first = end.checked_sub(packed)?;
+        (end <= bytes.len()).then(|| (bytes.slice(first..end), plain))
     }
 
     /// The bytes from a place in the file on.
@@ -245,7 +279,7 @@ impl ChunkReader for ChunkBytes {
     /// The library reads a page's header so.
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
         let header = self.from(start).ok_or_else(outside)?;
-        if let Some(decoded_bytes) = decoded_bytes(&header) {
+        if let Some([_, decoded_bytes, _]) = header_numbers(&header) {
             self.chunk.pages.lock().note_header(start, decoded_bytes);
         }
         Ok(bytes::Buf::reader(header))
@@ -270,27 +304,25 @@ fn corrupted(why: impl std::fmt::Display) -> ParquetError {
     ParquetError::General(why.to_string())
 }
 
-/// `uncompressed_page_size` of a page's header, which is Thrift in its compact form: the page's type first, then this, both 32-bit
-/// integers.
-fn decoded_bytes(header: &[u8]) -> Option<usize> {
+/// A page's type and its bytes, decompressed and compressed: its header is Thrift in its compact form and begins with these 32-bit integers.
+fn header_numbers(header: &[u8]) -> Option<[usize; 3]> {
     /// The field after the one before, a 32-bit integer.
     const NEXT_I32: u8 = 0x15;
     let mut rest = header.iter();
-    let mut number = || -> Option<u64> {
-        let mut number = 0;
+    let mut number = || -> Option<usize> {
+        let mut number = 0_u64;
         (*rest.next()? == NEXT_I32).then_some(())?;
         for shift in (0..35).step_by(7) {
             let byte = *rest.next()?;
             number |= u64::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
                 // Signs stand in the last bit.
-                return (number & 1 == 0).then_some(number >> 1);
+                return usize::try_from(number >> 1).ok().filter(|_| number & 1 == 0);
             }
         }
         None
     };
-    number()?;
-    usize::try_from(number()?).ok()
+    Some([number()?, number()?, number()?])
 }
 
 #[cfg(test)]
@@ -298,14 +330,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_size_is_the_second_number_of_a_header() {
+    fn a_header_begins_with_the_sizes_of_its_page() {
         // A data page of 300 bytes that takes 100.
-        assert_eq!(decoded_bytes(&[0x15, 0x00, 0x15, 0xd8, 0x04, 0x15, 0xc8, 0x01, 0x2c]), Some(300));
-        assert_eq!(decoded_bytes(&[0x15, 0x04, 0x15, 0x00]), Some(0));
-        for broken in
-            [&[][..], &[0x15, 0x00], &[0x15, 0x00, 0x15, 0x80], &[0x15, 0x00, 0x15, 0x01], &[0x25, 0x00, 0x15, 0x02]]
-        {
-            assert_eq!(decoded_bytes(broken), None, "{broken:?}");
+        assert_eq!(header_numbers(&[0x15, 0x00, 0x15, 0xd8, 0x04, 0x15, 0xc8, 0x01, 0x2c]), Some([0, 300, 100]));
+        assert_eq!(header_numbers(&[0x15, 0x04, 0x15, 0x00, 0x15, 0x00]), Some([2, 0, 0]));
+        for broken in [
+            &[][..],
+            &[0x15, 0x00],
+            &[0x15, 0x04, 0x15, 0x00],
+            &[0x15, 0x00, 0x15, 0x80],
+            &[0x15, 0x00, 0x15, 0x01, 0x15, 0x00],
+            &[0x25, 0x00, 0x15, 0x02, 0x15, 0x00],
+        ] {
+            assert_eq!(header_numbers(broken), None, "{broken:?}");
         }
     }
 

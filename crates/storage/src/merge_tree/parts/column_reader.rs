@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use arrow_schema::{ArrowError, DataType as ArrowType};
+use arrow_schema::{ArrowError, DataType as ArrowType, Schema as ArrowSchema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
 use parquet::errors::ParquetError;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::chunk_bytes::ChunkBytes;
+use super::code_reader::CodeReader;
 use super::string_reader::StringReader;
 
 /// What is read of a column.
@@ -34,6 +35,8 @@ pub(in crate::merge_tree) enum ColumnReader {
     Any(ParquetRecordBatchReader),
     /// Strings without a dictionary and without NULLs, which it takes twice as long for.
     Strings(Box<StringReader>),
+    /// Keys of a dictionary of strings, without NULLs: it would read the dictionary once for each reader.
+    Codes(Box<CodeReader>),
 }
 
 impl ColumnReader {
@@ -50,12 +53,20 @@ impl ColumnReader {
         let is_flat = wanted.leaves.len() == 1 && first.column_descr().max_rep_level() == 0;
         let has_dictionary = first.dictionary_page_offset().is_some();
         let name = first.column_descr().path().parts().first();
-        let field = name.and_then(|name| contents.reading.schema().field_with_name(name).ok());
-        let is_binary = field.is_some_and(|field| *field.data_type() == ArrowType::Binary);
-        if is_flat && is_binary && !has_dictionary && first.column_descr().max_def_level() == 0 {
+        let type_in = |schema: &ArrowSchema| Some(schema.field_with_name(name?).ok()?.data_type().clone());
+        let is_binary = type_in(contents.reading.schema()) == Some(ArrowType::Binary);
+        let is_text = type_in(contents.coding.schema()).is_some_and(|known| matches!(known, ArrowType::Dictionary(..)));
+        if is_flat
+            && is_binary
+            && first.column_descr().max_def_level() == 0
+            && (!has_dictionary || wanted.as_codes && is_text)
+        {
             let rows = wanted.rows.unwrap_or_else(|| std::iter::once(0..wanted.rows_of_group).collect());
-            let reader = StringReader::new(bytes, first, rows, wanted.rows_of_group, wanted.batch_rows)?;
-            return Ok(Self::Strings(Box::new(reader)));
+            let (all, batch_rows) = (wanted.rows_of_group, wanted.batch_rows);
+            return Ok(match has_dictionary {
+                false => Self::Strings(Box::new(StringReader::new(bytes, first, rows, all, batch_rows)?)),
+                true => Self::Codes(Box::new(CodeReader::new(bytes, first, rows, all, batch_rows)?)),
+            });
         }
         let metadata = if wanted.as_codes && is_flat && has_dictionary { &contents.coding } else { &contents.reading };
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, metadata.clone())
@@ -79,6 +90,7 @@ impl Iterator for ColumnReader {
                 let no_column = || ArrowError::ParquetError("no column".to_owned());
                 batch?.columns().first().cloned().ok_or_else(no_column)
             }),
+            Self::Codes(reader) => reader.next().map(|batch| batch.map_err(ArrowError::from)),
             Self::Strings(reader) => {
                 reader.next().map(|batch| batch.map(|strings| Arc::new(strings) as ArrayRef).map_err(ArrowError::from))
             }

@@ -1,6 +1,7 @@
 //! Parts: their files, their names, what is known of them, and how they are made.
 
 pub(super) mod chunk_bytes;
+mod code_reader;
 pub(super) mod column_reader;
 pub(super) mod part;
 pub(super) mod part_bytes;

@@ -71,6 +71,8 @@ pub(crate) struct ChunkDescription {
     pub(crate) nulls: u64,
     /// Bytes of its values before they were encoded; 0 in parts that were written before version 11.
     pub(crate) value_bytes: u64,
+    /// Whether it has the codec of large parts, because nobody has chosen another.
+    pub(crate) has_codec_of_large: bool,
 }
 
 /// Bytes of a file and their XXH3-64.
@@ -111,6 +113,11 @@ impl PartDescription {
         self.row_groups.iter().map(bytes).max().unwrap_or(0)
     }
 
+    /// Whether columns without a codec of their own have that of large parts.
+    pub(crate) fn has_codec_of_large(&self) -> bool {
+        self.row_groups.iter().flat_map(|group| &group.chunks).any(|chunk| chunk.has_codec_of_large)
+    }
+
     /// The bytes of all values before they were encoded; 0 where the part does not know.
     pub(crate) fn all_value_bytes(&self) -> u64 {
         self.row_groups.iter().flat_map(|group| &group.chunks).map(|chunk| chunk.value_bytes).sum()
@@ -139,7 +146,8 @@ impl PartDescription {
                 put_range(&mut out, chunk.at);
                 put_value(&mut out, chunk.range.low.as_ref());
                 put_value(&mut out, chunk.range.high.as_ref());
-                out.push(u8::from(chunk.range.incomparable) | u8::from(chunk.is_exact) << 1);
+                let has_codec_of_large = u8::from(chunk.has_codec_of_large);
+                out.push(u8::from(chunk.range.incomparable) | u8::from(chunk.is_exact) << 1 | has_codec_of_large << 2);
                 put_varint(chunk.nulls, &mut out);
                 if has_value_bytes {
                     put_varint(chunk.value_bytes, &mut out);
@@ -377,7 +385,8 @@ impl<'a> Decoder<'a> {
         let range = ValueRange { low, high, incomparable: flags & 1 != 0 };
         let nulls = self.number()?;
         let value_bytes = if has_value_bytes { self.number()? } else { 0 };
-        Some(ChunkDescription { at, range, is_exact: flags & 2 != 0, nulls, value_bytes })
+        let (is_exact, has_codec_of_large) = (flags & 2 != 0, flags & 4 != 0);
+        Some(ChunkDescription { at, range, is_exact, nulls, value_bytes, has_codec_of_large })
     }
 
     fn key(&mut self, data_type: &DataType) -> Option<Column> {
@@ -464,6 +473,7 @@ mod tests {
             is_exact: true,
             nulls: 7,
             value_bytes: 0,
+            has_codec_of_large: true,
         };
         PartDescription {
             granularity: 2,

@@ -26,7 +26,9 @@ use crate::evaluate::evaluate;
 use crate::key_condition::ValueRange;
 use crate::merge_tree::MergeTree;
 use crate::merge_tree::chunks::dictionary_chunk::{append_dictionary, append_one_row, leaves_of, one_row};
-use crate::merge_tree::chunks::packing::{Packing, in_parquet, packings};
+use crate::merge_tree::chunks::packing::{
+    LARGE_PART_BYTES, OF_SMALL_PARTS, Packing, in_parquet, of_large_parts, packings,
+};
 use crate::merge_tree::chunks::value_chunk::{Leaf, append_values};
 use crate::merge_tree::expiry::ttl::TtlTurn;
 use crate::merge_tree::expiry::ttl_range::TtlRanges;
@@ -56,6 +58,8 @@ pub(in crate::merge_tree) struct PartEncoder {
     indices: IndexBuilders,
     /// How each stored column lies in the file.
     packings: Vec<Packing>,
+    /// Whether the part has the codec of large parts.
+    is_large: bool,
     ttl: TtlRanges,
     projections: Vec<ProjectionBuilder>,
     statistics: StatisticsBuilder,
@@ -70,7 +74,8 @@ pub(in crate::merge_tree) struct EncodedPart {
 }
 
 impl PartEncoder {
-    /// Of a part of a table with these skip indexes and projections; `turn` is what its rows have been through.
+    /// Of a part of a table with these skip indexes and projections; `turn` is what its rows have been through. `from_bytes` are those of the
+    /// parts that its rows come from, on disk.
     ///
     /// # Errors
     /// `LOGICAL_ERROR` for a codec that Parquet does not have.
@@ -80,10 +85,18 @@ impl PartEncoder {
         indices: &[Arc<SkipIndex>],
         projections: Vec<ProjectionBuilder>,
         turn: Option<TtlTurn>,
+        from_bytes: u64,
     ) -> Result<Self> {
         let (table, name) = (table.clone(), name.clone());
-        let packings = match turn.as_ref().and_then(|turn| turn.recompression) {
-            Some(codec) => packings(&table.identity, in_parquet(codec, table.settings.compression)?)?,
+        let recompression = turn.as_ref().and_then(|turn| turn.recompression);
+        let is_large =
+            recompression.is_none() && table.settings.compression.is_none() && from_bytes >= LARGE_PART_BYTES;
+        let packings = match recompression {
+            Some(codec) => {
+                let default = table.settings.compression.unwrap_or(OF_SMALL_PARTS);
+                packings(&table.identity, in_parquet(codec, default)?)?
+            }
+            None if is_large => packings(&table.identity, of_large_parts())?,
             None => table.packings.clone(),
         };
         let ttl = TtlRanges::new(&table, turn);
@@ -98,6 +111,7 @@ impl PartEncoder {
             last: Vec::new(),
             indices,
             packings,
+            is_large,
             ttl,
             projections,
             statistics,
@@ -168,8 +182,9 @@ impl PartEncoder {
         writer.flush().map_err(|error| Error::logical(format!("Parquet: {error}")))?;
         for group in writer.flushed_row_groups().get(at..).unwrap_or_default() {
             let mut group = describe(&table, group, writer.inner(), pieces).await?;
-            for (chunk, bytes) in group.chunks.iter_mut().zip(&value_bytes) {
+            for ((chunk, bytes), packing) in group.chunks.iter_mut().zip(&value_bytes).zip(&self.packings) {
                 chunk.value_bytes = *bytes;
+                chunk.has_codec_of_large = self.is_large && !packing.is_asked_for;
             }
             self.row_groups.push(group);
         }
@@ -384,7 +399,7 @@ pub(in crate::merge_tree) fn columns_entry(table: &MergeTree) -> String {
 fn properties(table: &MergeTree, packings: &[Packing], block: &Block) -> WriterProperties {
     let mut longest_string = 0;
     let mut builder = WriterProperties::builder()
-        .set_compression(table.settings.compression)
+        .set_compression(table.settings.compression.unwrap_or(OF_SMALL_PARTS))
         .set_created_by(concat!("Squall ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::Chunk)
@@ -495,7 +510,7 @@ pub(in crate::merge_tree) async fn describe(
             }
             _ => (ValueRange { incomparable: true, ..ValueRange::default() }, false, 0),
         };
-        chunks.push(ChunkDescription { at, range, is_exact, nulls, value_bytes: 0 });
+        chunks.push(ChunkDescription { at, range, is_exact, nulls, value_bytes: 0, has_codec_of_large: false });
         pieces.pause().await;
     }
     Ok(RowGroupDescription { rows: group.num_rows() as usize, chunks })

@@ -8,6 +8,7 @@ use squall_types::{CastMode, CastOptions, Column, DataType, Value, cast};
 
 use super::part::Part;
 use crate::merge_tree::MergeTreeTable;
+use crate::merge_tree::chunks::packing::CODEC_OF_LARGE_PARTS;
 use crate::merge_tree::scans::origin::partition_values;
 use crate::table::PartInfo;
 
@@ -25,6 +26,7 @@ pub(in crate::merge_tree) fn of_parts(table: &MergeTreeTable) -> Vec<PartInfo> {
     let partition_date = of_partition.iter().copied().find(is_date);
     let partition_time = of_partition.iter().copied().find(is_time);
     let marking = Marking::of(definition);
+    let of_large = |part: &Part| part.description.has_codec_of_large().then(|| CODEC_OF_LARGE_PARTS.into());
     let info = |part: &Arc<Part>| {
         let bounds = |column: Option<usize>| column.and_then(|column| bounds(table, part, column));
         PartInfo {
@@ -40,7 +42,7 @@ pub(in crate::merge_tree) fn of_parts(table: &MergeTreeTable) -> Vec<PartInfo> {
                 as u64,
             path: part.file.path.clone(),
             ttl: table.live.part_ttl(part),
-            codec: table.live.codec_of(part),
+            codec: table.live.codec_of(part).or_else(|| of_large(part)),
             times: bounds(sorting_time),
             partition_dates: bounds(partition_date),
             partition_times: bounds(partition_time),

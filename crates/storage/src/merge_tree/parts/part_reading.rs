@@ -198,13 +198,13 @@ impl Part {
     ) -> Result<Box<dyn DecodeChunk>> {
         // Batches of other dictionaries than strings' would each get one of their own.
         let batch_rows = if self.schema.layout.is_encoded_in_memory(column) { usize::MAX } else { BATCH_ROWS };
-        let (reader, rows) = self.reader(row_group, column, bytes, batch_rows)?;
+        let (reader, rows) = self.reader(row_group, column, bytes, batch_rows, true)?;
         Ok(Box::new(ChunkDecoder::new(self.clone(), row_group, column, rows, reader)))
     }
 
     /// Decodes a chunk's bytes at once and past the cache.
     fn decode_here(&self, row_group: usize, column: usize, bytes: Bytes) -> Result<ArrayRef> {
-        let (reader, rows) = self.reader(row_group, column, bytes, usize::MAX)?;
+        let (reader, rows) = self.reader(row_group, column, bytes, usize::MAX, false)?;
         self.decode(column, reader, rows)
     }
 
@@ -212,7 +212,10 @@ impl Part {
     fn decode(&self, column: usize, reader: ColumnReader, rows: usize) -> Result<ArrayRef> {
         let mut arrays = Vec::new();
         for array in reader {
-            arrays.push(self.to_memory(column, &array.map_err(|error| corrupted(&self.file.path, error))?)?);
+            let array = array.map_err(|error| corrupted(&self.file.path, error))?;
+            if !array.is_empty() {
+                arrays.push(self.to_memory(column, &array)?);
+            }
         }
         let array = match arrays.as_slice() {
             [one] => one.clone(),
@@ -247,6 +250,11 @@ impl Part {
             ..wanted
         })?;
         let array = self.decode(column, reader, rows)?;
+        self.rows_as_read(column, array)
+    }
+
+    /// The rows of a column as they were read, where strings may be codes.
+    pub(in crate::merge_tree) fn rows_as_read(&self, column: usize, array: ArrayRef) -> Result<Rows> {
         match array.as_dictionary_opt::<UInt32Type>() {
             Some(codes) if !self.schema.layout.is_dictionary(column) => {
                 Coded::rows_of(codes.clone())?.ok_or_else(|| Error::logical("a dictionary with NULL"))
@@ -268,15 +276,26 @@ impl Part {
         }
     }
 
-    /// What decodes a chunk's bytes, in batches of at most so many rows, and the rows that it should have.
+    /// The bytes of the strings of a chunk, where the part knows them.
+    pub(in crate::merge_tree) fn string_bytes(&self, row_group: usize, column: usize) -> Option<usize> {
+        let group = self.description.row_groups.get(row_group)?;
+        let value_bytes = group.chunks.get(column).map(|chunk| chunk.value_bytes).filter(|bytes| *bytes > 0)?;
+        // Each has its length beside, in eight bytes.
+        Some((value_bytes as usize).saturating_sub(8 * group.rows))
+    }
+
+    /// What decodes a chunk's bytes, in batches of at most so many rows, or of none before they come; and the rows that it should have.
+    /// `as_codes` leaves strings as the file has them.
     pub(in crate::merge_tree) fn reader(
         &self,
         row_group: usize,
         column: usize,
         bytes: Bytes,
         batch_rows: usize,
+        as_codes: bool,
     ) -> Result<(ColumnReader, usize)> {
-        let read = |wanted: RowsWanted| RowsWanted { batch_rows: batch_rows.min(wanted.rows_of_group), ..wanted };
+        let read =
+            |wanted: RowsWanted| RowsWanted { batch_rows: batch_rows.min(wanted.rows_of_group), as_codes, ..wanted };
         self.reader_of(row_group, column, EncodedChunk::read_once(bytes), read)
     }
 

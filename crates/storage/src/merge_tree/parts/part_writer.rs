@@ -115,7 +115,7 @@ pub(in crate::merge_tree) async fn encode_rows(
     projections: Vec<ProjectionBuilder>,
     pieces: &mut Pieces,
 ) -> Result<Option<(EncodedPart, Vec<Vec<Rows>>)>> {
-    let mut encoder = PartEncoder::new(table, name, indices, projections, None)?;
+    let mut encoder = PartEncoder::new(table, name, indices, projections, None, 0)?;
     let group_rows = table.settings.row_group_rows();
     let mut all = Vec::new();
     for first in (0..block.rows()).step_by(group_rows) {

@@ -57,7 +57,7 @@ impl StringReader {
         }
         match self.pages.get_next_page()? {
             Some(Page::DataPage { buf, num_values, encoding: Encoding::PLAIN, .. }) => {
-                self.page = Strings { bytes: buf, at: 0, left: num_values as usize };
+                self.page = Strings::new(buf, num_values as usize);
                 Ok(())
             }
             _ => Err(corrupted("a page of strings is encoded in a way that its chunk does not name")),
@@ -110,7 +110,7 @@ impl Iterator for StringReader {
 
 /// What is left of a page of strings.
 #[derive(Default)]
-struct Strings {
+pub(super) struct Strings {
     bytes: Bytes,
     /// Where the next string's length is.
     at: usize,
@@ -119,6 +119,11 @@ struct Strings {
 }
 
 impl Strings {
+    /// A page of so many strings.
+    pub(super) fn new(bytes: Bytes, strings: usize) -> Self {
+        Self { bytes, at: 0, left: strings }
+    }
+
     /// Goes past so many strings, or to the end; past how many.
     fn skip(&mut self, strings: usize) -> Result<usize, ParquetError> {
         let strings = strings.min(self.left);
@@ -138,7 +143,12 @@ impl Strings {
     }
 
     /// Appends so many strings and the ends of each, or all that are left; how many.
-    fn take(&mut self, strings: usize, values: &mut Vec<u8>, offsets: &mut Vec<i32>) -> Result<usize, ParquetError> {
+    pub(super) fn take(
+        &mut self,
+        strings: usize,
+        values: &mut Vec<u8>,
+        offsets: &mut Vec<i32>,
+    ) -> Result<usize, ParquetError> {
         let strings = strings.min(self.left);
         let mut rest = self.bytes.get(self.at..).unwrap_or_default();
         for _ in 0..strings {
@@ -164,7 +174,7 @@ impl Strings {
 }
 
 /// A string after its length, and what follows.
-fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     rest.split_at_checked(u32::from_le_bytes(*length) as usize)
 }

@@ -9,7 +9,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, DictionaryArray, new_empty_array};
 use arrow_schema::DataType as ArrowType;
-use squall_types::{Coder, Error, Result, Rows, match_primitive, reserve};
+use squall_types::coder::{coded_rows, dictionary_pays};
+use squall_types::{Coded, Coder, Error, Result, Rows, match_primitive, reserve};
 
 use crate::column_cache::{ChunkOrigin, DecodeChunk};
 use crate::merge_tree::parts::column_reader::ColumnReader;
@@ -46,7 +47,12 @@ impl ChunkDecoder {
         self.rows_read += array.len();
         let growing = match &mut self.growing {
             Some(growing) => growing,
-            none => none.insert(growing(array, self.rows)?),
+            none => none.insert(match array.as_dictionary_opt::<UInt32Type>() {
+                Some(codes) if !self.part.schema.layout.is_dictionary(self.column) => {
+                    strings_of_dictionary(codes, self.rows, self.part.string_bytes(self.row_group, self.column))?
+                }
+                _ => growing(array, self.rows)?,
+            }),
         };
         growing.append(array)
     }
@@ -70,8 +76,10 @@ impl DecodeChunk for ChunkDecoder {
         loop {
             let Some(array) = self.reader.next() else { return self.finish().map(Some) };
             let array = array.map_err(|error| corrupted(&self.part.file.path, error))?;
-            let array = self.part.to_memory(self.column, &array)?;
-            self.append(&array)?;
+            // None of the rows is there before the dictionary is.
+            if !array.is_empty() {
+                self.append(&self.part.to_memory(self.column, &array)?)?;
+            }
             if Instant::now() >= end {
                 return Ok(None);
             }
@@ -108,6 +116,24 @@ pub(in crate::merge_tree) fn growing(first: &ArrayRef, rows: usize) -> Result<Bo
         }
         _ => Box::new(Arrays(Vec::new())),
     }))
+}
+
+/// Room for `rows` strings that come as keys of a dictionary in the file, `string_bytes` long in all where that is known.
+fn strings_of_dictionary(
+    first: &DictionaryArray<UInt32Type>,
+    rows: usize,
+    string_bytes: Option<usize>,
+) -> Result<Box<dyn Growing>> {
+    let values = first.values().as_binary::<i32>();
+    let guess = || (values.value_data().len().saturating_mul(rows)).checked_div(values.len()).unwrap_or(0);
+    let string_bytes = string_bytes.unwrap_or_else(guess);
+    if dictionary_pays(values, rows, string_bytes) {
+        reserve(rows.saturating_mul(4))?;
+        let keys = PrimitiveBuilder::<UInt32Type>::with_capacity(rows);
+        return Ok(Box::new(Codes(Keys { dictionary: first.values().clone(), keys, others: Vec::new() })));
+    }
+    reserve(string_bytes.saturating_add(rows.saturating_mul(4)))?;
+    Ok(Box::new(WrittenOut(BinaryBuilder::with_capacity(rows, string_bytes.min(i32::MAX as usize)))))
 }
 
 /// Room for `rows` strings like those of the first array.
@@ -201,8 +227,37 @@ struct Keys {
 }
 
 impl Keys {
-    fn array(mut self) -> Result<ArrayRef> {
-        Ok(Arc::new(DictionaryArray::try_new(self.keys.finish(), self.dictionary)?))
+    fn whole(mut self) -> Result<ArrayRef> {
+        let first: ArrayRef = Arc::new(DictionaryArray::try_new(self.keys.finish(), self.dictionary)?);
+        together(std::iter::once(first).chain(self.others).collect())
+    }
+}
+
+/// Strings that stay codes.
+struct Codes(Keys);
+
+impl Growing for Codes {
+    fn append(&mut self, array: &ArrayRef) -> Result<()> {
+        self.0.append(array)
+    }
+
+    fn finish(self: Box<Self>, ratio_of_defaults: f64) -> Result<Rows> {
+        coded_rows(self.0.whole()?.as_dictionary::<UInt32Type>().clone(), ratio_of_defaults)
+    }
+}
+
+/// Strings that are codes in the file alone.
+struct WrittenOut(BinaryBuilder);
+
+impl Growing for WrittenOut {
+    fn append(&mut self, array: &ArrayRef) -> Result<()> {
+        let codes = array.as_dictionary::<UInt32Type>().clone();
+        let rows = Coded::rows_of(codes)?.ok_or_else(|| Error::logical("a dictionary of other values than strings"))?;
+        Growing::append(&mut self.0, rows.array())
+    }
+
+    fn finish(self: Box<Self>, ratio_of_defaults: f64) -> Result<Rows> {
+        Growing::finish(Box::new(self.0), ratio_of_defaults)
     }
 }
 
@@ -219,10 +274,8 @@ impl Growing for Keys {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, _: f64) -> Result<Rows> {
-        let others = std::mem::take(&mut self.others);
-        let first = self.array()?;
-        together(std::iter::once(first).chain(others).collect()).map(Rows::Whole)
+    fn finish(self: Box<Self>, _: f64) -> Result<Rows> {
+        self.whole().map(Rows::Whole)
     }
 }
 
