@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use arrow_array::{Array, ArrayRef, UInt32Array, make_array};
 use arrow_buffer::{ArrowNativeType, Buffer};
@@ -27,6 +27,9 @@ const VALUES_PER_ROW_MAX: usize = 2;
 /// Bytes of results that are kept for each processor: those of some functions over the dictionaries that workers are at.
 const KEPT_BYTES_PER_CPU: usize = 16 << 20;
 
+/// And so many results, however small: each is looked at when one is sought.
+const KEPT_PER_CPU: usize = 32;
+
 /// Somebody who computes always the same of the same values. Cheap to copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Maker(u64);
@@ -49,8 +52,8 @@ pub struct DictionaryResults(Mutex<VecDeque<Kept>>);
 struct Kept {
     maker: Maker,
     constants: Vec<ArrayRef>,
-    /// Held, so that no other dictionary gets to its place in memory.
-    values: ArrayRef,
+    /// Not held, so that the dictionary goes when nobody has rows of it; but no other one gets to its place in memory.
+    values: Weak<dyn Array>,
     results: Arc<Results>,
 }
 
@@ -124,18 +127,21 @@ impl DictionaryResults {
     fn of(&self, maker: Maker, constants: &[ArrayRef], values: &ArrayRef) -> Arc<Results> {
         let mut all = self.0.lock();
         let is_it = |kept: &Kept| {
-            kept.maker == maker && Arc::ptr_eq(&kept.values, values) && are_same(&kept.constants, constants)
+            kept.maker == maker
+                && std::ptr::addr_eq(kept.values.as_ptr(), Arc::as_ptr(values))
+                && are_same(&kept.constants, constants)
         };
         if let Some(kept) = all.iter().rev().find(|kept| is_it(kept)) {
             return kept.results.clone();
         }
+        all.retain(|kept| kept.values.strong_count() > 0);
         let bytes =
             |all: &VecDeque<Kept>| -> usize { all.iter().map(|kept| kept.results.bytes.load(Ordering::Relaxed)).sum() };
-        while bytes(&all) > KEPT_BYTES_PER_CPU * logical_cpus() {
+        while all.len() >= KEPT_PER_CPU * logical_cpus() || bytes(&all) > KEPT_BYTES_PER_CPU * logical_cpus() {
             all.pop_front();
         }
         let results = Arc::new(Results::new(values.len()));
-        let (constants, values) = (constants.to_vec(), values.clone());
+        let (constants, values) = (constants.to_vec(), Arc::downgrade(values));
         all.push_back(Kept { maker, constants, values, results: results.clone() });
         results
     }
@@ -391,6 +397,28 @@ mod tests {
         assert_eq!(computed.load(Ordering::Relaxed), 2 * once);
         let few: ArrayRef = Arc::new(BinaryArray::from_iter_values([b"a"]));
         assert!(of(&[], &coded(std::iter::repeat_n(0, 100), &few)).is_none());
+    }
+
+    #[test]
+    fn no_dictionary_is_held_and_few_results_are() {
+        let query = Arc::new(Query::default());
+        let _guard = supervise(query.clone());
+        let ones = |values: &ArrayRef| -> Result<ArrayRef> { Ok(Arc::new(UInt64Array::from(vec![1; values.len()]))) };
+        let strings = || -> ArrayRef { Arc::new(BinaryArray::from_iter_values((0..20_000_u32).map(u32::to_le_bytes))) };
+        for _ in 0..3 {
+            let values = strings();
+            let held = Arc::strong_count(&values);
+            assert!(numbers_of_rows(Maker::new(), &[], &coded(0..20_000, &values), ones).unwrap().is_some());
+            assert_eq!(Arc::strong_count(&values), held);
+        }
+        // The last one is forgotten when the next one comes.
+        assert_eq!(query.0.0.lock().len(), 1);
+        let values = strings();
+        for _ in 0..3 * KEPT_PER_CPU * logical_cpus() {
+            // So few rows that nothing is computed.
+            assert!(numbers_of_rows(Maker::new(), &[], &coded(19_990..20_000, &values), ones).unwrap().is_none());
+        }
+        assert_eq!(query.0.0.lock().len(), KEPT_PER_CPU * logical_cpus());
     }
 
     #[test]
