@@ -140,7 +140,7 @@ static SETTINGS: [(SettingDescription, Read); 21] = [
             "default_compression_codec",
             SettingType::String,
             "",
-            "The codec of parts: LZ4, ZSTD, ZSTD(level), NONE. Empty: LZ4, and ZSTD for parts merged of 100 MB or more.",
+            "The codec of parts: LZ4, ZSTD, ZSTD(level), NONE. Empty: LZ4, and ZSTD for parts merged from 100 MB or more.",
         ),
         |settings, value| {
             settings.compression = compression(value)?;

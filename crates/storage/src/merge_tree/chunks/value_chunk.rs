@@ -46,6 +46,8 @@ pub(in crate::merge_tree) struct Leaf<'a, F> {
     pub(in crate::merge_tree) compression: Compression,
     /// Whether the column's CODEC asks for that.
     pub(in crate::merge_tree) is_asked_for: bool,
+    /// Whether nobody has chosen the codec, for the column or for the table.
+    pub(in crate::merge_tree) is_codec_open: bool,
 }
 
 /// Writes values as they lie in memory; gives the encoder back where it must do that.
@@ -69,7 +71,7 @@ pub(in crate::merge_tree) async fn append_values<W: Write + Send>(
         return Ok(Some(encoder));
     }
     let mut chunk = ColumnChunk::new(description, leaf.compression);
-    if !leaf.is_asked_for {
+    if leaf.is_codec_open {
         chunk.leave_codec_open();
     }
     let extremes = if let Some(coded) = values.coded() {

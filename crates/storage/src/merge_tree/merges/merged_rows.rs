@@ -277,7 +277,7 @@ impl PartRows {
                 return Err(bad(&format!("a batch has {} rows, expected {rows}", array.len())));
             }
             let values = self.part.rows_as_read(*column, self.part.to_memory(*column, &array)?)?;
-            // Few rows of many values: other rows are of other dictionaries.
+            // Each part has a dictionary of its own, and rows of several come together.
             let values = Rows::Whole(Column::of_rows(data_type.clone(), values).to_array()?);
             columns.push(Column::of_rows(data_type.clone(), values));
             pieces.pause().await;

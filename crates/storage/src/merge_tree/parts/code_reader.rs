@@ -144,7 +144,7 @@ impl Iterator for CodeReader {
 fn large_dictionary(bytes: &ChunkBytes, chunk: &ColumnChunkMetaData) -> Option<(Bytes, usize)> {
     let first = u64::try_from(chunk.dictionary_page_offset()?).ok()?;
     let end = u64::try_from(chunk.data_page_offset()).ok()?;
-    bytes.zstd_page(first, end).filter(|(_, plain_bytes)| *plain_bytes > PIECE_BYTES)
+    bytes.zstd_dictionary(first, end).filter(|(_, plain_bytes)| *plain_bytes > PIECE_BYTES)
 }
 
 /// A dictionary on its way into memory.

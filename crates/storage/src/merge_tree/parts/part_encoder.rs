@@ -365,7 +365,8 @@ async fn append_column<W: Write + Send>(
             return Ok(());
         }
         let to_file = |array: &ArrayRef| layout.to_file(column, array);
-        let leaf = Leaf { description: leaf, field, to_file, compression, is_asked_for };
+        let is_codec_open = !is_asked_for && table.settings.compression.is_none();
+        let leaf = Leaf { description: leaf, field, to_file, compression, is_asked_for, is_codec_open };
         if let Some(encoder) = leaf_encoders.pop() {
             match append_values(group, &leaf, encoder, values, pieces).await? {
                 Some(encoder) => leaf_encoders.push(encoder),
