@@ -354,9 +354,10 @@ impl Builder {
             Plan::Fill(fill) => vec![self.fill(fill)?],
             Plan::Limit { input, offset, limit, ties } => {
                 let chains = self.lower(input, true)?;
-                let is_sorted = chains.iter().all(|chain| chain.is_sorted);
+                // Rows to be left out are those that come first; without an offset any rows will do.
+                let needs_order = *offset > 0 || chains.iter().all(|chain| chain.is_sorted);
                 // Several inputs share the operator and its count of rows.
-                let operator = Limit::new(*offset, *limit, ties.clone(), is_sorted)
+                let operator = Limit::new(*offset, *limit, ties.clone(), needs_order)
                     .reading_on(self.context.settings.exact_rows_before_limit);
                 add(chains, &(Arc::new(operator) as Arc<dyn Operator>))
             }

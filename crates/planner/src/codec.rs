@@ -17,6 +17,8 @@ pub enum ColumnCompression {
     None,
     /// `LZ4`.
     Lz4,
+    /// `LZ4HC` of this level; 0 is its default.
+    Lz4Hc(i32),
     /// `ZSTD` of this level.
     Zstd(i32),
 }
@@ -164,10 +166,9 @@ fn general(name: &str, parameter: Option<&str>) -> Result<Option<(ColumnCompress
     match name.to_ascii_uppercase().as_str() {
         "NONE" => plain(ColumnCompression::None, "NONE"),
         "LZ4" => plain(ColumnCompression::Lz4, "LZ4"),
-        // Frames of the same format, whoever makes them.
         "LZ4HC" => {
             let level = one_number("LZ4HC", "1 parameter", parameter, 0)?;
-            Ok(Some((ColumnCompression::Lz4, format!("LZ4HC({level})"))))
+            Ok(Some((ColumnCompression::Lz4Hc(level), format!("LZ4HC({level})"))))
         }
         "DEFAULT" => plain(ColumnCompression::Default, "Default"),
         "ZSTD" => {

@@ -49,3 +49,11 @@ SELECT title, count() AS c FROM u WHERE id < 20000 GROUP BY title ORDER BY c DES
 INSERT INTO u SELECT id + 100000, url, title, l, short FROM u;
 SELECT count(), uniqExact(url), uniqExact(title), sum(length(url)) FROM u;
 DROP TABLE u;
+-- Large dictionaries of LZ4, too, are compressed in pieces, the fast way and thoroughly.
+CREATE TABLE lz4 (id UInt32, fast String CODEC(LZ4), high String CODEC(LZ4HC(9)), both LowCardinality(String) CODEC(LZ4HC)) ENGINE = MergeTree ORDER BY id;
+INSERT INTO lz4 SELECT number, concat('https://example.com/', lower(hex(sipHash64(number % 4001))), repeat('z', number % 4001 % 70)) AS s, s, toString(number % 3001) FROM numbers(40000);
+SELECT count(), countIf(fast != high), uniqExact(fast), sum(cityHash64(fast) % 1000), sum(cityHash64(high, both) % 1000) FROM lz4;
+DETACH TABLE lz4;
+ATTACH TABLE lz4;
+SELECT count(), countIf(fast != high), uniqExact(fast), sum(cityHash64(fast) % 1000), sum(cityHash64(high, both) % 1000) FROM lz4;
+DROP TABLE lz4;

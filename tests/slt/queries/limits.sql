@@ -45,3 +45,10 @@ SELECT k, count() AS c FROM (SELECT toString(intDiv(number, 10) % 5) AS k FROM n
 SELECT count() < 50000, sum(c) < 1000000 FROM (SELECT number % 100000 AS k, count() AS c FROM numbers(1000000) GROUP BY k SETTINGS max_rows_to_group_by = 1000, group_by_overflow_mode = 'any', max_block_size = 1000);
 SELECT count() FROM system.numbers SETTINGS max_execution_speed = 1000000, timeout_before_checking_execution_speed = 0, max_execution_time = 0.5;
 SELECT count() FROM (SELECT toUInt8(number) AS k FROM numbers(1000)) GROUP BY k SETTINGS max_rows_to_group_by = 200;
+-- Rows that an offset in the middle of a query leaves out are the first ones.
+SELECT count(), min(number), max(number), sum(k) FROM (SELECT number, number % 7 AS k FROM numbers(1000000) LIMIT 500000, 1000000);
+SELECT count(), min(n), max(n) FROM (SELECT number + 1 AS n FROM numbers(300000) LIMIT 10 OFFSET 200000);
+CREATE TABLE after_offset (n UInt64, k UInt64) ENGINE = MergeTree ORDER BY n;
+INSERT INTO after_offset SELECT number, number % 7 FROM numbers(1000000) LIMIT 900000, 200000;
+SELECT count(), min(n), max(n), sum(k) FROM after_offset;
+DROP TABLE after_offset;

@@ -36,7 +36,7 @@ struct TieState {
 }
 
 impl Limit {
-    /// A limit; `needs_order` where the stream below is sorted.
+    /// A limit; `needs_order` where the order of the stream below decides which rows pass.
     pub fn new(offset: u64, limit: Option<u64>, ties: Option<Vec<SortKey>>, needs_order: bool) -> Self {
         let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
         let ties = ties.map(|keys| Ties { keys, last: Mutex::default() });

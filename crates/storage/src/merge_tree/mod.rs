@@ -332,7 +332,7 @@ impl MergeTree {
             table_id: self.table_id,
             packings: chunks::packing::packings(
                 &identity,
-                settings.compression.unwrap_or(chunks::packing::OF_SMALL_PARTS),
+                settings.codec.unwrap_or(chunks::packing::OF_SMALL_PARTS),
             )?,
             indices: SkipIndex::all(&identity, &settings, &self.binding),
             record: ArcSwap::from_pointee(record),

@@ -77,7 +77,7 @@ impl MergeTree {
             table_id,
             packings: chunks::packing::packings(
                 &identity,
-                settings.compression.unwrap_or(chunks::packing::OF_SMALL_PARTS),
+                settings.codec.unwrap_or(chunks::packing::OF_SMALL_PARTS),
             )?,
             indices: SkipIndex::all(&identity, &settings, &binding),
             defaults: Arc::new(ColumnDefaults::new(&identity.definition, &binding)),

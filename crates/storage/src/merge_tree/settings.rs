@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::ZstdLevel;
 use squall_planner::TableDefinition;
 use squall_types::settings::foreign::{self, Effect};
 use squall_types::settings::{SettingDescription, SettingType};
 use squall_types::{Error, ErrorCode, Result};
+
+use super::chunks::packing::PageCodec;
 
 /// ClickHouse's other settings; the table's first lines say what stands in it.
 static FOREIGN: LazyLock<Vec<SettingDescription>> =
@@ -59,7 +61,7 @@ pub(crate) struct MergeTreeSettings {
     /// `ttl_only_drop_parts`: no merge is for the sake of some rows of a part.
     pub(crate) ttl_only_drop_parts: bool,
     /// `default_compression_codec`: that of the files; `None` leaves it to their size.
-    pub(crate) compression: Option<Compression>,
+    pub(crate) codec: Option<PageCodec>,
     /// `ratio_of_defaults_for_sparse_serialization`: chunks of which a larger share are defaults are held sparse; none from 1 on.
     pub(crate) ratio_of_defaults: f64,
     /// `deduplicate_merge_projection_mode`: what becomes of projections where merges make other rows.
@@ -140,10 +142,10 @@ static SETTINGS: [(SettingDescription, Read); 21] = [
             "default_compression_codec",
             SettingType::String,
             "",
-            "The codec of parts: LZ4, ZSTD, ZSTD(level), NONE. Empty: LZ4, and ZSTD for parts merged from 100 MB or more.",
+            "The codec of parts: LZ4, LZ4HC(level), ZSTD(level), NONE. Empty: LZ4, and ZSTD for parts merged from 100 MB or more.",
         ),
         |settings, value| {
-            settings.compression = compression(value)?;
+            settings.codec = codec(value)?;
             Ok(())
         },
     ),
@@ -377,7 +379,7 @@ impl MergeTreeSettings {
             merge_with_ttl_timeout: TTL_TIMEOUT_DEFAULT,
             merge_with_recompression_ttl_timeout: TTL_TIMEOUT_DEFAULT,
             ttl_only_drop_parts: false,
-            compression: None,
+            codec: None,
             ratio_of_defaults: RATIO_OF_DEFAULTS_DEFAULT,
             deduplicate_merge_projection_mode: ProjectionMode::Throw,
             lightweight_mutation_projection_mode: ProjectionMode::Throw,
@@ -489,20 +491,26 @@ fn ratio(text: &str) -> Result<f64> {
 }
 
 /// ClickHouse's codecs as far as Parquet has them.
-fn compression(codec: &str) -> Result<Option<Compression>> {
-    let name = codec.trim().to_ascii_uppercase();
-    let level = name.strip_prefix("ZSTD(").and_then(|rest| rest.strip_suffix(')')).map(|level| level.trim().parse());
-    match (name.as_str(), level) {
-        ("", _) => Ok(None),
-        ("LZ4", _) => Ok(Some(Compression::LZ4_RAW)),
-        ("NONE", _) => Ok(Some(Compression::UNCOMPRESSED)),
-        ("ZSTD", _) => Ok(Some(Compression::ZSTD(ZstdLevel::default()))),
-        (_, Some(Ok(level))) if ZstdLevel::try_new(level).is_ok() => {
-            Ok(ZstdLevel::try_new(level).ok().map(Compression::ZSTD))
-        }
-        _ => Err(Error::new(
-            ErrorCode::BAD_ARGUMENTS,
-            format!("Unknown codec '{codec}' of default_compression_codec: LZ4, ZSTD, ZSTD(level) or NONE"),
-        )),
-    }
+fn codec(text: &str) -> Result<Option<PageCodec>> {
+    let text = text.trim();
+    let name = text.to_ascii_uppercase();
+    let (name, level) = match name.strip_suffix(')').and_then(|name| name.split_once('(')) {
+        Some((name, level)) => (name, level.trim().parse().ok()),
+        None => (name.as_str(), Some(0)),
+    };
+    let has_level = text.ends_with(')');
+    let codec = match (name, level) {
+        ("", _) if !has_level => return Ok(None),
+        ("LZ4", _) if !has_level => Some(PageCodec::Lz4),
+        ("NONE", _) if !has_level => Some(PageCodec::None),
+        ("ZSTD", _) if !has_level => Some(PageCodec::Zstd(ZstdLevel::default())),
+        ("ZSTD", Some(level)) => ZstdLevel::try_new(level).ok().map(PageCodec::Zstd),
+        ("LZ4HC", Some(level)) => Some(PageCodec::Lz4Hc(level)),
+        _ => None,
+    };
+    let unknown = || {
+        let known = "LZ4, LZ4HC, LZ4HC(level), ZSTD, ZSTD(level) or NONE";
+        Error::new(ErrorCode::BAD_ARGUMENTS, format!("Unknown codec '{text}' of default_compression_codec: {known}"))
+    };
+    codec.map(Some).ok_or_else(unknown)
 }

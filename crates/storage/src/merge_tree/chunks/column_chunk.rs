@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use bytes::Bytes;
-use parquet::basic::{Compression, Encoding};
+use parquet::basic::{Encoding, ZstdLevel};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
@@ -16,17 +16,18 @@ use squall_runtime::Pieces;
 use zstd::bulk::Compressor;
 use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
 
-use super::packing::of_large_parts;
+use super::lz4_block::BlockEncoder;
+use super::packing::PageCodec;
 
 /// Bytes that are compressed before others may run. In debug builds they are few, so that tests meet several pieces.
-const PIECE_BYTES: usize = if cfg!(debug_assertions) { 1 << 10 } else { 256 << 10 };
+const PIECE_BYTES: usize = if cfg!(debug_assertions) { 1 << 10 } else { 128 << 10 };
+/// So many bytes take LZ4 and ZSTD a moment.
+const FAST_BYTES: usize = if cfg!(debug_assertions) { 8 << 10 } else { 1 << 20 };
 
 /// A chunk whose pages come one after the other.
 pub(in crate::merge_tree) struct ColumnChunk<'a> {
     leaf: &'a ColumnDescPtr,
-    compression: Compression,
-    /// Whether the codec may be another where that compresses in pieces.
-    is_codec_open: bool,
+    codec: PageCodec,
     /// ZSTD's state, once a page was compressed so.
     zstd: Option<Compressor<'static>>,
     /// How the values of data pages are encoded.
@@ -39,12 +40,11 @@ pub(in crate::merge_tree) struct ColumnChunk<'a> {
 }
 
 impl<'a> ColumnChunk<'a> {
-    /// A chunk without pages; `compression` is none, LZ4 or ZSTD.
-    pub(in crate::merge_tree) fn new(leaf: &'a ColumnDescPtr, compression: Compression) -> Self {
+    /// A chunk without pages.
+    pub(in crate::merge_tree) fn new(leaf: &'a ColumnDescPtr, codec: PageCodec) -> Self {
         Self {
             leaf,
-            compression,
-            is_codec_open: false,
+            codec,
             zstd: None,
             encoding: Encoding::PLAIN,
             dictionary: None,
@@ -59,68 +59,30 @@ impl<'a> ColumnChunk<'a> {
         self.encoding = encoding;
     }
 
-    /// Says that nobody has chosen the codec of this column.
-    pub(in crate::merge_tree) fn leave_codec_open(&mut self) {
-        self.is_codec_open = true;
-    }
-
     /// Whether pages are compressed.
     pub(in crate::merge_tree) fn is_compressed(&self) -> bool {
-        self.compression != Compression::UNCOMPRESSED
+        self.codec != PageCodec::None
     }
 
     /// Leaves the pages to come as they are. Pages of a chunk have one codec, so none was added before.
     pub(in crate::merge_tree) fn leave_uncompressed(&mut self) {
-        self.compression = Compression::UNCOMPRESSED;
+        self.codec = PageCodec::None;
     }
 
     /// Sets the dictionary: so many values in plain encoding.
     ///
     /// # Errors
     /// Those of the compressor.
-    pub(in crate::merge_tree) fn set_dictionary(&mut self, plain: &[u8], values: usize) -> Result<(), ParquetError> {
-        let buf = self.compress(plain)?;
-        self.put_dictionary(buf, plain.len(), values);
-        Ok(())
-    }
-
-    fn put_dictionary(&mut self, buf: Bytes, plain_bytes: usize, values: usize) {
-        let page = Page::DictionaryPage { buf, num_values: values as u32, encoding: Encoding::PLAIN, is_sorted: false };
-        self.dictionary = Some(CompressedPage::new(page, plain_bytes));
-        self.encoding = Encoding::RLE_DICTIONARY;
-    }
-
-    /// As [`set_dictionary`](Self::set_dictionary), in pieces. Where the codec is open, ZSTD takes LZ4's place, which compresses a page in
-    /// one step.
-    ///
-    /// # Errors
-    /// Those of the compressor.
-    pub(in crate::merge_tree) async fn set_large_dictionary(
+    pub(in crate::merge_tree) async fn set_dictionary(
         &mut self,
         plain: &[u8],
         values: usize,
         pieces: &mut Pieces,
     ) -> Result<(), ParquetError> {
-        if self.compression == Compression::LZ4_RAW && self.is_codec_open {
-            self.compression = of_large_parts();
-        }
-        let Compression::ZSTD(level) = self.compression else { return self.set_dictionary(plain, values) };
-        let mut encoder = Encoder::new(level.compression_level())?;
-        encoder.set_pledged_src_size(Some(plain.len() as u64))?;
-        let mut packed = vec![0; zstd::zstd_safe::compress_bound(plain.len())];
-        let mut out = OutBuffer::around(&mut packed[..]);
-        for piece in plain.chunks(PIECE_BYTES) {
-            let mut piece = InBuffer::around(piece);
-            while piece.pos() < piece.src.len() {
-                encoder.run(&mut piece, &mut out)?;
-            }
-            pieces.pause().await;
-        }
-        // There is room for all, so that nothing is left.
-        encoder.finish(&mut out, true)?;
-        let length = out.pos();
-        packed.truncate(length);
-        self.put_dictionary(Bytes::from(packed), plain.len(), values);
+        let buf = self.compress(plain, pieces).await?;
+        let page = Page::DictionaryPage { buf, num_values: values as u32, encoding: Encoding::PLAIN, is_sorted: false };
+        self.dictionary = Some(CompressedPage::new(page, plain.len()));
+        self.encoding = Encoding::RLE_DICTIONARY;
         Ok(())
     }
 
@@ -128,9 +90,14 @@ impl<'a> ColumnChunk<'a> {
     ///
     /// # Errors
     /// Those of the compressor.
-    pub(in crate::merge_tree) fn add_page(&mut self, plain: &[u8], entries: usize) -> Result<(), ParquetError> {
+    pub(in crate::merge_tree) async fn add_page(
+        &mut self,
+        plain: &[u8],
+        entries: usize,
+        pieces: &mut Pieces,
+    ) -> Result<(), ParquetError> {
         let page = Page::DataPage {
-            buf: self.compress(plain)?,
+            buf: self.compress(plain, pieces).await?,
             num_values: entries as u32,
             encoding: self.encoding,
             def_level_encoding: Encoding::RLE,
@@ -146,34 +113,45 @@ impl<'a> ColumnChunk<'a> {
     ///
     /// # Errors
     /// Those of the compressor.
-    pub(in crate::merge_tree) fn compressed_bytes(&mut self, plain: &[u8]) -> Result<usize, ParquetError> {
-        let failed = |error: Box<dyn std::error::Error + Send + Sync>| ParquetError::External(error);
-        match self.compression {
-            Compression::UNCOMPRESSED => {
-                self.compressed.clear();
-                self.compressed.extend_from_slice(plain);
+    pub(in crate::merge_tree) async fn compressed_bytes(
+        &mut self,
+        plain: &[u8],
+        pieces: &mut Pieces,
+    ) -> Result<usize, ParquetError> {
+        let failed = |error: lzzzz::Error| ParquetError::External(Box::new(error));
+        self.compressed.clear();
+        match self.codec {
+            PageCodec::None => self.compressed.extend_from_slice(plain),
+            PageCodec::Lz4 if plain.len() > FAST_BYTES => {
+                self.compressed = lz4_in_pieces(plain, None, pieces).await?;
             }
-            Compression::LZ4_RAW => {
-                self.compressed.resize(lzzzz::lz4::max_compressed_size(plain.len()), 0);
-                let compressed = lzzzz::lz4::compress(plain, &mut self.compressed, lzzzz::lz4::ACC_LEVEL_DEFAULT);
-                self.compressed.truncate(compressed.map_err(|error| failed(error.into()))?);
+            PageCodec::Lz4 => {
+                lzzzz::lz4::compress_to_vec(plain, &mut self.compressed, lzzzz::lz4::ACC_LEVEL_DEFAULT)
+                    .map_err(failed)?;
             }
-            Compression::ZSTD(level) => {
+            PageCodec::Lz4Hc(level) if plain.len() > PIECE_BYTES => {
+                self.compressed = lz4_in_pieces(plain, Some(level), pieces).await?;
+            }
+            PageCodec::Lz4Hc(level) => {
+                lzzzz::lz4_hc::compress_to_vec(plain, &mut self.compressed, level).map_err(failed)?;
+            }
+            PageCodec::Zstd(level) if plain.len() > FAST_BYTES => {
+                self.compressed = zstd_in_pieces(plain, level, pieces).await?;
+            }
+            PageCodec::Zstd(level) => {
                 let compressor = match &mut self.zstd {
                     Some(compressor) => compressor,
                     none => none.insert(Compressor::new(level.compression_level())?),
                 };
-                self.compressed.clear();
                 self.compressed.reserve(zstd::zstd_safe::compress_bound(plain.len()));
                 compressor.compress_to_buffer(plain, &mut self.compressed)?;
             }
-            other => return Err(ParquetError::NYI(format!("pages compressed by {other}"))),
         }
         Ok(self.compressed.len())
     }
 
-    fn compress(&mut self, plain: &[u8]) -> Result<Bytes, ParquetError> {
-        self.compressed_bytes(plain)?;
+    async fn compress(&mut self, plain: &[u8], pieces: &mut Pieces) -> Result<Bytes, ParquetError> {
+        self.compressed_bytes(plain, pieces).await?;
         Ok(Bytes::copy_from_slice(&self.compressed))
     }
 
@@ -208,7 +186,7 @@ impl<'a> ColumnChunk<'a> {
         }
         let bytes = Bytes::from(sink.into_inner()?);
         let mut metadata = ColumnChunkMetaData::builder(self.leaf.clone())
-            .set_compression(self.compression)
+            .set_compression(self.codec.in_parquet())
             .set_encodings(encodings)
             .set_num_values(self.entries as i64)
             .set_total_compressed_size(bytes.len() as i64)
@@ -228,4 +206,33 @@ impl<'a> ColumnChunk<'a> {
         };
         group.append_column(&bytes, close)
     }
+}
+
+/// A block of LZ4, or of a level of LZ4HC.
+async fn lz4_in_pieces(plain: &[u8], level: Option<i32>, pieces: &mut Pieces) -> Result<Vec<u8>, ParquetError> {
+    let mut encoder = BlockEncoder::new(level)?;
+    for piece in plain.chunks(PIECE_BYTES) {
+        encoder.add(piece)?;
+        pieces.pause().await;
+    }
+    Ok(encoder.finish())
+}
+
+async fn zstd_in_pieces(plain: &[u8], level: ZstdLevel, pieces: &mut Pieces) -> Result<Vec<u8>, ParquetError> {
+    let mut encoder = Encoder::new(level.compression_level())?;
+    encoder.set_pledged_src_size(Some(plain.len() as u64))?;
+    let mut packed = vec![0; zstd::zstd_safe::compress_bound(plain.len())];
+    let mut out = OutBuffer::around(&mut packed[..]);
+    for piece in plain.chunks(PIECE_BYTES) {
+        let mut piece = InBuffer::around(piece);
+        while piece.pos() < piece.src.len() {
+            encoder.run(&mut piece, &mut out)?;
+        }
+        pieces.pause().await;
+    }
+    // There is room for all, so that nothing is left.
+    encoder.finish(&mut out, true)?;
+    let length = out.pos();
+    packed.truncate(length);
+    Ok(packed)
 }

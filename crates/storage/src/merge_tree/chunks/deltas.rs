@@ -74,13 +74,14 @@ mod tests {
     use arrow_array::types::Int64Type;
     use bytes::Bytes;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-    use parquet::basic::{Compression, Encoding};
+    use parquet::basic::Encoding;
     use parquet::file::properties::WriterProperties;
     use parquet::file::writer::SerializedFileWriter;
     use parquet::schema::parser::parse_message_type;
 
     use super::*;
     use crate::merge_tree::chunks::column_chunk::ColumnChunk;
+    use crate::merge_tree::chunks::packing::PageCodec;
 
     /// What the `parquet` crate reads of such a page.
     fn read_back(numbers: &[i64]) -> Vec<i64> {
@@ -88,11 +89,11 @@ mod tests {
         let mut file = Vec::new();
         let mut writer = SerializedFileWriter::new(&mut file, schema, Arc::new(WriterProperties::default())).unwrap();
         let leaf = writer.schema_descr().column(0);
-        let mut chunk = ColumnChunk::new(&leaf, Compression::UNCOMPRESSED);
+        let mut chunk = ColumnChunk::new(&leaf, PageCodec::None);
         chunk.set_encoding(Encoding::DELTA_BINARY_PACKED);
         let mut page = Vec::new();
         put_deltas(&mut page, numbers);
-        chunk.add_page(&page, numbers.len()).unwrap();
+        squall_runtime::block_on(chunk.add_page(&page, numbers.len(), &mut squall_runtime::Pieces::begin())).unwrap();
         let mut group = writer.next_row_group().unwrap();
         chunk.append(&mut group, numbers.len(), None).unwrap();
         group.close().unwrap();

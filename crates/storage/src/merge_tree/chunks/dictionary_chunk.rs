@@ -10,7 +10,6 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
-use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, FixedLenByteArray};
 use parquet::errors::ParquetError;
 use parquet::file::statistics::{Statistics, ValueStatistics};
@@ -20,6 +19,7 @@ use squall_runtime::Pieces;
 
 use super::column_chunk::ColumnChunk;
 use super::key_runs::{bits, put_pattern, put_run};
+use super::packing::PageCodec;
 use super::value_chunk::add_keys;
 use crate::merge_tree::parts::part_encoder::{BOUND_BYTES_MAX, parquet_bug};
 
@@ -110,11 +110,12 @@ fn add_leaves(row: &ArrayRef, is_in_list: bool, leaves: &mut Vec<OneRowLeaf>) ->
 ///
 /// # Errors
 /// Those of the `parquet` crate.
-pub(in crate::merge_tree) fn append_one_row<W: Write + Send>(
+pub(in crate::merge_tree) async fn append_one_row<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     leaf: &ColumnDescPtr,
     OneRowLeaf(values): &OneRowLeaf,
     rows: usize,
+    pieces: &mut Pieces,
 ) -> Result<(), ParquetError> {
     let items = values.as_ref().map_or(0, |values| values.len());
     let entries = rows * items.max(1);
@@ -149,11 +150,11 @@ pub(in crate::merge_tree) fn append_one_row<W: Write + Send>(
         put_pattern(&mut page, rows, items, |item| item as u32, width);
     }
     // A few bytes: nothing to compress.
-    let mut chunk = ColumnChunk::new(leaf, Compression::UNCOMPRESSED);
+    let mut chunk = ColumnChunk::new(leaf, PageCodec::None);
     if let Some((values, count)) = dictionary {
-        chunk.set_dictionary(&values, count)?;
+        chunk.set_dictionary(&values, count, pieces).await?;
     }
-    chunk.add_page(&page, entries)?;
+    chunk.add_page(&page, entries, pieces).await?;
     chunk.append(group, rows, statistics)
 }
 
@@ -165,7 +166,7 @@ pub(in crate::merge_tree) async fn append_dictionary<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     leaf: &ColumnDescPtr,
     array: &ArrayRef,
-    compression: Compression,
+    codec: PageCodec,
     pieces: &mut Pieces,
 ) -> squall_types::Result<bool> {
     let Some(array) = array.as_dictionary_opt::<UInt32Type>() else { return Ok(false) };
@@ -189,8 +190,8 @@ pub(in crate::merge_tree) async fn append_dictionary<W: Write + Send>(
         put_bytes(value.unwrap_or_default(), &mut dictionary);
     }
     pieces.pause().await;
-    let mut chunk = ColumnChunk::new(leaf, compression);
-    chunk.set_dictionary(&dictionary, values.len()).map_err(parquet_bug)?;
+    let mut chunk = ColumnChunk::new(leaf, codec);
+    chunk.set_dictionary(&dictionary, values.len(), pieces).await.map_err(parquet_bug)?;
     add_keys(&mut chunk, leaf, keys, values.len(), pieces).await?;
     chunk.append(group, array.len(), Some(statistics)).map_err(parquet_bug)?;
     Ok(true)

@@ -4,6 +4,7 @@ pub(super) mod column_chunk;
 mod deltas;
 pub(super) mod dictionary_chunk;
 pub(super) mod key_runs;
+pub(super) mod lz4_block;
 pub(super) mod packing;
 pub(super) mod parquet_layout;
 pub(super) mod string_chunk;

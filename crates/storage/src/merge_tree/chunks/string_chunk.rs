@@ -14,8 +14,6 @@ use crate::merge_tree::parts::part_encoder::parquet_bug;
 
 /// Strings of a dictionary that are written before others may run.
 const BATCH_VALUES: usize = 4096;
-/// A dictionary of more bytes is compressed in pieces, which LZ4 cannot do. In debug builds it has less, so that tests meet such.
-const DICTIONARY_BYTES_AT_ONCE: usize = if cfg!(debug_assertions) { 8 << 10 } else { 1 << 20 };
 
 /// Adds the pages of strings; returns the smallest and the largest.
 ///
@@ -38,7 +36,7 @@ pub(in crate::merge_tree) async fn append_strings(
             put_bytes(string, &mut page);
             extremes.add(string);
         }
-        chunk.add_page(&page, end - first).map_err(parquet_bug)?;
+        chunk.add_page(&page, end - first, pieces).await.map_err(parquet_bug)?;
         pieces.pause().await;
         first = end;
     }
@@ -65,11 +63,7 @@ pub(in crate::merge_tree) async fn append_coded(
         }
         pieces.pause().await;
     }
-    if plain.len() > DICTIONARY_BYTES_AT_ONCE {
-        chunk.set_large_dictionary(&plain, distinct.len(), pieces).await.map_err(parquet_bug)?;
-    } else {
-        chunk.set_dictionary(&plain, distinct.len()).map_err(parquet_bug)?;
-    }
+    chunk.set_dictionary(&plain, distinct.len(), pieces).await.map_err(parquet_bug)?;
     add_keys(chunk, description, keys, distinct.len(), pieces).await?;
     Ok(extremes.into_array())
 }

@@ -13,7 +13,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, PrimitiveArray, UInt32Array};
 use arrow_schema::{DataType as ArrowType, Field};
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
-use parquet::basic::{Compression, Encoding, Type as PhysicalType};
+use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedRowGroupWriter;
@@ -25,6 +25,7 @@ use super::column_chunk::ColumnChunk;
 use super::deltas::put_deltas;
 use super::dictionary_chunk::put_plain;
 use super::key_runs::{bits, put_keys, put_run};
+use super::packing::PageCodec;
 use super::string_chunk::{append_coded, append_strings};
 use crate::merge_tree::parts::part_encoder::parquet_bug;
 
@@ -43,11 +44,9 @@ pub(in crate::merge_tree) struct Leaf<'a, F> {
     pub(in crate::merge_tree) field: &'a Field,
     /// Values in memory as they are written.
     pub(in crate::merge_tree) to_file: F,
-    pub(in crate::merge_tree) compression: Compression,
+    pub(in crate::merge_tree) codec: PageCodec,
     /// Whether the column's CODEC asks for that.
     pub(in crate::merge_tree) is_asked_for: bool,
-    /// Whether nobody has chosen the codec, for the column or for the table.
-    pub(in crate::merge_tree) is_codec_open: bool,
 }
 
 /// Writes values as they lie in memory; gives the encoder back where it must do that.
@@ -70,10 +69,7 @@ pub(in crate::merge_tree) async fn append_values<W: Write + Send>(
     if !is_simple {
         return Ok(Some(encoder));
     }
-    let mut chunk = ColumnChunk::new(description, leaf.compression);
-    if leaf.is_codec_open {
-        chunk.leave_codec_open();
-    }
+    let mut chunk = ColumnChunk::new(description, leaf.codec);
     let extremes = if let Some(coded) = values.coded() {
         let dictionary = (coded.values().as_binary::<i32>(), &coded.codes().values()[..]);
         Some(append_coded(&mut chunk, description, dictionary, pieces).await?)
@@ -130,7 +126,7 @@ pub(in crate::merge_tree) async fn add_keys<K: Copy + PartialEq + Into<u32>>(
         put_levels(&mut page, description, keys.len());
         page.push(width as u8);
         put_keys(&mut page, keys, width);
-        chunk.add_page(&page, keys.len()).map_err(parquet_bug)?;
+        chunk.add_page(&page, keys.len(), pieces).await.map_err(parquet_bug)?;
         pieces.pause().await;
     }
     Ok(())
@@ -152,7 +148,7 @@ async fn append_numbers(
                 let mut plain = Vec::new();
                 let count = numbers.len();
                 put_plain(&(leaf.to_file)(&array::<$type>(numbers))?, &mut plain).map_err(parquet_bug)?;
-                chunk.set_dictionary(&plain, count).map_err(parquet_bug)?;
+                chunk.set_dictionary(&plain, count, pieces).await.map_err(parquet_bug)?;
                 add_keys(chunk, leaf.description, &keys, count, pieces).await?;
                 return Ok(Some(array::<$type>(vec![low, high])));
             }
@@ -206,9 +202,9 @@ async fn append_numbers(
         put_plain(&(leaf.to_file)(&values.slice(first, rows))?, &mut pages.plain).map_err(parquet_bug)?;
         if first == 0 {
             // The first page tells for all.
-            pages.choose_form(chunk, levels).map_err(parquet_bug)?;
+            pages.choose_form(chunk, levels, pieces).await.map_err(parquet_bug)?;
         }
-        chunk.add_page(pages.in_form(levels), rows).map_err(parquet_bug)?;
+        chunk.add_page(pages.in_form(levels), rows, pieces).await.map_err(parquet_bug)?;
         pieces.pause().await;
     }
     Ok(Some(extremes))
@@ -253,15 +249,20 @@ impl Pages {
     }
 
     /// Chooses the form in which the first page takes least, if that is worth it.
-    fn choose_form(&mut self, chunk: &mut ColumnChunk<'_>, levels: usize) -> std::result::Result<(), ParquetError> {
+    async fn choose_form(
+        &mut self,
+        chunk: &mut ColumnChunk<'_>,
+        levels: usize,
+        pieces: &mut Pieces,
+    ) -> std::result::Result<(), ParquetError> {
         /// Putting bytes together costs a reader something; differences cost less than to decompress.
         const SPLIT_GAIN_PERCENT_MIN: usize = 15;
         const DELTAS_GAIN_PERCENT_MIN: usize = 5;
-        let plain_bytes = chunk.compressed_bytes(&self.plain)?;
+        let plain_bytes = chunk.compressed_bytes(&self.plain, pieces).await?;
         let is_worth_it = |bytes: usize, percent: usize| bytes * 100 < plain_bytes * (100 - percent);
         if matches!(self.physical, PhysicalType::FLOAT | PhysicalType::DOUBLE) {
             self.form = Form::SplitBytes;
-            let bytes = chunk.compressed_bytes(self.in_form(levels))?;
+            let bytes = chunk.compressed_bytes(self.in_form(levels), pieces).await?;
             if is_worth_it(bytes, SPLIT_GAIN_PERCENT_MIN) {
                 chunk.set_encoding(Encoding::BYTE_STREAM_SPLIT);
                 return Ok(());

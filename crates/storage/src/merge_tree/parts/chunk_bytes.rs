@@ -247,19 +247,17 @@ impl ChunkBytes {
         chunks.iter().find(|(bytes, _)| bytes.contains(&place)).map(|(_, compression)| *compression)
     }
 
-    /// The bytes of the dictionary page between two places in the file, as they are compressed, where that is by ZSTD; and how many there are
-    /// when they are decompressed.
-    pub fn zstd_dictionary(&self, start: u64, end: u64) -> Option<(Bytes, usize)> {
+    /// The bytes of the dictionary page between two places in the file, as they are compressed; how many there are when they are decompressed;
+    /// and what compressed them.
+    pub fn packed_dictionary(&self, start: u64, end: u64) -> Option<(Bytes, usize, Compression)> {
         /// `PageType::DICTIONARY_PAGE` of Parquet.
         const DICTIONARY_PAGE: usize = 2;
-        if !matches!(self.compression(start)?, Compression::ZSTD(_)) {
-            return None;
-        }
+        let compression = self.compression(start)?;
         let bytes = self.from(start)?;
         let [DICTIONARY_PAGE, plain, packed] = header_numbers(&bytes)? else { return None };
         let end = usize::try_from(end.checked_sub(start)?).ok()?;
         let first = end.checked_sub(packed)?;
-        (end <= bytes.len()).then(|| (bytes.slice(first..end), plain))
+        (end <= bytes.len()).then(|| (bytes.slice(first..end), plain, compression))
     }
 
     /// The bytes from a place in the file on.

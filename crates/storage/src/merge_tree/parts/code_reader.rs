@@ -9,7 +9,7 @@ use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, BinaryArray, DictionaryArray, UInt32Array};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use bytes::Bytes;
-use parquet::basic::Encoding;
+use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{Page, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -18,6 +18,7 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::chunk_bytes::{ChunkBytes, EncodedChunk};
 use super::string_reader::{Strings, split};
+use crate::merge_tree::chunks::lz4_block::BlockDecoder;
 
 /// Bytes that are decompressed, or of strings that are put together, at a time. In debug builds they are few, so that tests meet several pieces.
 const PIECE_BYTES: usize = if cfg!(debug_assertions) { 4 << 10 } else { 512 << 10 };
@@ -53,7 +54,7 @@ impl CodeReader {
         let values = encoded.dictionary();
         let unpacking = match &values {
             Some(_) => None,
-            None => large_dictionary(&bytes, chunk).map(Unpacking::new).transpose()?,
+            None => large_dictionary(&bytes, chunk)?,
         };
         let pages = SerializedPageReader::new(Arc::new(bytes), chunk, rows, None)?;
         let wanted = wanted.into_iter().filter(|range| !range.is_empty()).collect();
@@ -139,20 +140,34 @@ impl Iterator for CodeReader {
     }
 }
 
-/// The page of a dictionary that takes more than a moment to read, if it is compressed so that it can be read in pieces; and its bytes when it
-/// is decompressed.
-fn large_dictionary(bytes: &ChunkBytes, chunk: &ColumnChunkMetaData) -> Option<(Bytes, usize)> {
-    let first = u64::try_from(chunk.dictionary_page_offset()?).ok()?;
-    let end = u64::try_from(chunk.data_page_offset()).ok()?;
-    bytes.zstd_dictionary(first, end).filter(|(_, plain_bytes)| *plain_bytes > PIECE_BYTES)
+/// A dictionary that takes more than a moment to read.
+fn large_dictionary(bytes: &ChunkBytes, chunk: &ColumnChunkMetaData) -> Result<Option<Unpacking>, ParquetError> {
+    let place = |offset: i64| u64::try_from(offset).ok();
+    let found = chunk.dictionary_page_offset().and_then(place).zip(place(chunk.data_page_offset()));
+    let found = found.and_then(|(first, end)| bytes.packed_dictionary(first, end));
+    let Some((packed, plain_bytes, compression)) = found.filter(|(_, bytes, _)| *bytes > PIECE_BYTES) else {
+        return Ok(None);
+    };
+    let decompressor = match compression {
+        Compression::LZ4_RAW => Decompressor::Lz4(BlockDecoder::default()),
+        Compression::ZSTD(_) => Decompressor::Zstd(Decoder::new()?),
+        // The library reads it at once.
+        _ => return Ok(None),
+    };
+    Ok(Some(Unpacking::new(packed, plain_bytes, decompressor)))
+}
+
+enum Decompressor {
+    Lz4(BlockDecoder),
+    Zstd(Decoder<'static>),
 }
 
 /// A dictionary on its way into memory.
 struct Unpacking {
     packed: Bytes,
-    /// Packed bytes that are decompressed.
+    /// Packed bytes that ZSTD has decompressed.
     at: usize,
-    decoder: Decoder<'static>,
+    decompressor: Decompressor,
     /// The page as far as it is decompressed.
     plain: Vec<u8>,
     plain_bytes: usize,
@@ -163,17 +178,17 @@ struct Unpacking {
 }
 
 impl Unpacking {
-    fn new((packed, plain_bytes): (Bytes, usize)) -> Result<Self, ParquetError> {
-        Ok(Self {
+    fn new(packed: Bytes, plain_bytes: usize, decompressor: Decompressor) -> Self {
+        Self {
             packed,
             at: 0,
-            decoder: Decoder::new()?,
+            decompressor,
             plain: Vec::new(),
             plain_bytes,
             taken: 0,
             values: Vec::new(),
             offsets: vec![0],
-        })
+        }
     }
 
     /// Does a piece; the strings if it was the last.
@@ -195,12 +210,19 @@ impl Unpacking {
             self.plain.reserve_exact(self.plain_bytes);
         }
         let from = self.plain.len();
-        self.plain.resize(self.plain_bytes.min(from + PIECE_BYTES), 0);
+        let wanted = self.plain_bytes.min(from + PIECE_BYTES);
+        let decoder = match &mut self.decompressor {
+            Decompressor::Lz4(decoder) => {
+                return decoder.decode(&self.packed, &mut self.plain, wanted, self.plain_bytes);
+            }
+            Decompressor::Zstd(decoder) => decoder,
+        };
+        self.plain.resize(wanted, 0);
         let mut input = InBuffer::around(self.packed.get(self.at..).unwrap_or_default());
         let mut output = OutBuffer::around(self.plain.get_mut(from..).unwrap_or_default());
         while output.pos() < output.capacity() {
             let before = (input.pos(), output.pos());
-            self.decoder.run(&mut input, &mut output)?;
+            decoder.run(&mut input, &mut output)?;
             if (input.pos(), output.pos()) == before {
                 return Err(corrupted("a page has another length than its header says"));
             }

@@ -26,9 +26,7 @@ use crate::evaluate::evaluate;
 use crate::key_condition::ValueRange;
 use crate::merge_tree::MergeTree;
 use crate::merge_tree::chunks::dictionary_chunk::{append_dictionary, append_one_row, leaves_of, one_row};
-use crate::merge_tree::chunks::packing::{
-    LARGE_PART_BYTES, OF_SMALL_PARTS, Packing, in_parquet, of_large_parts, packings,
-};
+use crate::merge_tree::chunks::packing::{LARGE_PART_BYTES, OF_SMALL_PARTS, Packing, chosen, of_large_parts, packings};
 use crate::merge_tree::chunks::value_chunk::{Leaf, append_values};
 use crate::merge_tree::expiry::ttl::TtlTurn;
 use crate::merge_tree::expiry::ttl_range::TtlRanges;
@@ -89,12 +87,11 @@ impl PartEncoder {
     ) -> Result<Self> {
         let (table, name) = (table.clone(), name.clone());
         let recompression = turn.as_ref().and_then(|turn| turn.recompression);
-        let is_large =
-            recompression.is_none() && table.settings.compression.is_none() && from_bytes >= LARGE_PART_BYTES;
+        let is_large = recompression.is_none() && table.settings.codec.is_none() && from_bytes >= LARGE_PART_BYTES;
         let packings = match recompression {
             Some(codec) => {
-                let default = table.settings.compression.unwrap_or(OF_SMALL_PARTS);
-                packings(&table.identity, in_parquet(codec, default)?)?
+                let default = table.settings.codec.unwrap_or(OF_SMALL_PARTS);
+                packings(&table.identity, chosen(codec, default)?)?
             }
             None if is_large => packings(&table.identity, of_large_parts())?,
             None => table.packings.clone(),
@@ -351,7 +348,7 @@ async fn append_column<W: Write + Send>(
     if let Some(one) = one {
         for (leaf, of_row) in leaves.iter().zip(&one) {
             encoders.next();
-            append_one_row(group, leaf, of_row, values.rows()).map_err(parquet_bug)?;
+            append_one_row(group, leaf, of_row, values.rows(), pieces).await.map_err(parquet_bug)?;
         }
         pieces.pause().await;
         return Ok(());
@@ -359,14 +356,13 @@ async fn append_column<W: Write + Send>(
     let field = layout.arrow_schema.field(column);
     let mut leaf_encoders: Vec<ArrowColumnWriter> = encoders.by_ref().take(leaves.len()).collect();
     if let ([leaf], None) = (leaves, packing.encoding) {
-        let (compression, is_asked_for) = (packing.compression, packing.is_asked_for);
-        if values.coded().is_none() && append_dictionary(group, leaf, &values.to_array()?, compression, pieces).await? {
+        let (codec, is_asked_for) = (packing.codec, packing.is_asked_for);
+        if values.coded().is_none() && append_dictionary(group, leaf, &values.to_array()?, codec, pieces).await? {
             pieces.pause().await;
             return Ok(());
         }
         let to_file = |array: &ArrayRef| layout.to_file(column, array);
-        let is_codec_open = !is_asked_for && table.settings.compression.is_none();
-        let leaf = Leaf { description: leaf, field, to_file, compression, is_asked_for, is_codec_open };
+        let leaf = Leaf { description: leaf, field, to_file, codec, is_asked_for };
         if let Some(encoder) = leaf_encoders.pop() {
             match append_values(group, &leaf, encoder, values, pieces).await? {
                 Some(encoder) => leaf_encoders.push(encoder),
@@ -400,7 +396,7 @@ pub(in crate::merge_tree) fn columns_entry(table: &MergeTree) -> String {
 fn properties(table: &MergeTree, packings: &[Packing], block: &Block) -> WriterProperties {
     let mut longest_string = 0;
     let mut builder = WriterProperties::builder()
-        .set_compression(table.settings.compression.unwrap_or(OF_SMALL_PARTS))
+        .set_compression(table.settings.codec.unwrap_or(OF_SMALL_PARTS).in_parquet())
         .set_created_by(concat!("Squall ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::Chunk)
@@ -413,7 +409,7 @@ fn properties(table: &MergeTree, packings: &[Packing], block: &Block) -> WriterP
     for (column, data_type, leaf) in leaves(table) {
         let packing = packings.get(column);
         if let Some(packing) = packing {
-            builder = builder.set_column_compression(leaf.path().clone(), packing.compression);
+            builder = builder.set_column_compression(leaf.path().clone(), packing.codec.in_parquet());
         }
         if let Some(encoding) = packing.and_then(|packing| packing.encoding) {
             builder = builder.set_column_encoding(leaf.path().clone(), encoding);

@@ -265,14 +265,19 @@ impl Part {
 
     /// What the decoded rows of a chunk take, as far as its type and its bytes in the file tell.
     pub(in crate::merge_tree) fn decoded_bytes(&self, row_group: usize, column: usize) -> u64 {
-        /// Strings take so many times their packed bytes, and few columns of numbers more than the other.
-        const STRINGS: u64 = 4;
+        /// Few columns of strings take more than so many times their packed bytes, and few columns of numbers more than the other.
+        const STRINGS: u64 = 8;
         const NUMBERS: u64 = 32;
         let group = self.description.row_groups.get(row_group);
         let Some((group, chunk)) = group.and_then(|group| Some((group, group.chunks.get(column)?))) else { return 0 };
         match self.schema.stored.fields.get(column).and_then(|(_, data_type)| data_type.fixed_width_bytes()) {
             Some(width) => (width as u64 * group.rows as u64).min(chunk.at.length * NUMBERS),
-            None => chunk.at.length * STRINGS,
+            None => {
+                // As codes they may take less than written out.
+                let written_out =
+                    self.string_bytes(row_group, column).map(|bytes| bytes as u64 + 4 * group.rows as u64);
+                written_out.unwrap_or(u64::MAX).min(chunk.at.length * STRINGS)
+            }
         }
     }
 

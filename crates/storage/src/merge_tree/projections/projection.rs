@@ -154,7 +154,7 @@ impl Projection {
         let name = TableName::new("", definition.name.clone());
         let table = MergeTree {
             table_id: parent.table_id,
-            packings: packing::packings(&identity, settings.compression.unwrap_or(packing::OF_SMALL_PARTS))?,
+            packings: packing::packings(&identity, settings.codec.unwrap_or(packing::OF_SMALL_PARTS))?,
             indices: Vec::new(),
             projections: Vec::new(),
             defaults: Arc::new(ColumnDefaults::new(&own, &binding)),
