@@ -15,7 +15,7 @@ use crate::binary::odbc_driver::OdbcDriverOutput;
 use crate::binary::raw_blob::{RawBlobOutput, RawBlobReader};
 use crate::binary::row_binary::{RowBinaryOutput, RowBinaryReader, read_header};
 use crate::display::markdown::MarkdownOutput;
-use crate::display::pretty::{Drawing, PrettyOutput};
+use crate::display::pretty::{Drawing, PrettyForm, PrettyOutput};
 use crate::display::pretty_json::PrettyJsonOutput;
 use crate::display::tabular::Header;
 use crate::display::vertical::VerticalOutput;
@@ -105,7 +105,7 @@ enum Format {
         header: Header,
         has_defaults: bool,
     },
-    Pretty(Drawing),
+    Pretty(PrettyForm),
     Vertical,
     Null,
     Parquet,
@@ -125,7 +125,7 @@ enum Format {
 
 /// ClickHouse's names in the order of their bytes, with whether each can be read and written.
 const FORMATS: &[(&str, Format, bool, bool)] = {
-    use Format::{Csv, Json, JsonEachRow, LineAsString, Pretty, TabSeparated};
+    use Format::{Csv, Json, JsonEachRow, LineAsString, TabSeparated};
     use Header::{Absent, Names, NamesAndTypes};
     use Shape::{Arrays, Objects};
     const fn tsv(header: Header) -> Format {
@@ -139,6 +139,9 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
     }
     const fn binary(header: Header, has_defaults: bool) -> Format {
         Format::RowBinary { header, has_defaults }
+    }
+    const fn pretty(drawing: Drawing, has_escapes: bool, is_mono_block: bool) -> Format {
+        Format::Pretty(PrettyForm { drawing, has_escapes, is_mono_block })
     }
     const fn json(shape: Shape, is_strings: bool) -> Format {
         Json { shape, is_strings }
@@ -204,21 +207,21 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("ORC", Format::Orc, true, true),
         ("One", Format::One, true, false),
         ("Parquet", Format::Parquet, true, true),
-        ("Pretty", Pretty(Drawing::Full), false, true),
-        ("PrettyCompact", Pretty(Drawing::Compact), false, true),
-        ("PrettyCompactMonoBlock", Pretty(Drawing::Compact), false, true),
-        ("PrettyCompactNoEscapes", Pretty(Drawing::Compact), false, true),
-        ("PrettyCompactNoEscapesMonoBlock", Pretty(Drawing::Compact), false, true),
+        ("Pretty", pretty(Drawing::Full, true, false), false, true),
+        ("PrettyCompact", pretty(Drawing::Compact, true, false), false, true),
+        ("PrettyCompactMonoBlock", pretty(Drawing::Compact, true, true), false, true),
+        ("PrettyCompactNoEscapes", pretty(Drawing::Compact, false, false), false, true),
+        ("PrettyCompactNoEscapesMonoBlock", pretty(Drawing::Compact, false, true), false, true),
         ("PrettyJSONEachRow", Format::PrettyJson, false, true),
         ("PrettyJSONLines", Format::PrettyJson, false, true),
-        ("PrettyMonoBlock", Pretty(Drawing::Full), false, true),
+        ("PrettyMonoBlock", pretty(Drawing::Full, true, true), false, true),
         ("PrettyNDJSON", Format::PrettyJson, false, true),
-        ("PrettyNoEscapes", Pretty(Drawing::Full), false, true),
-        ("PrettyNoEscapesMonoBlock", Pretty(Drawing::Full), false, true),
-        ("PrettySpace", Pretty(Drawing::Space), false, true),
-        ("PrettySpaceMonoBlock", Pretty(Drawing::Space), false, true),
-        ("PrettySpaceNoEscapes", Pretty(Drawing::Space), false, true),
-        ("PrettySpaceNoEscapesMonoBlock", Pretty(Drawing::Space), false, true),
+        ("PrettyNoEscapes", pretty(Drawing::Full, false, false), false, true),
+        ("PrettyNoEscapesMonoBlock", pretty(Drawing::Full, false, true), false, true),
+        ("PrettySpace", pretty(Drawing::Space, true, false), false, true),
+        ("PrettySpaceMonoBlock", pretty(Drawing::Space, true, true), false, true),
+        ("PrettySpaceNoEscapes", pretty(Drawing::Space, false, false), false, true),
+        ("PrettySpaceNoEscapesMonoBlock", pretty(Drawing::Space, false, true), false, true),
         ("Prometheus", Format::Prometheus, false, true),
         #[cfg(feature = "protobuf")]
         ("Protobuf", Format::Protobuf(Framing::Lengths), true, true),
@@ -299,7 +302,7 @@ pub fn output_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) 
         Format::Custom { header, .. } => Box::new(CustomOutput::new(header, schema, options)),
         Format::Native => Box::new(NativeOutput::new(options)),
         Format::RowBinary { header, .. } => Box::new(RowBinaryOutput::new(header, schema)),
-        Format::Pretty(drawing) => Box::new(PrettyOutput::new(drawing, schema, options)),
+        Format::Pretty(form) => Box::new(PrettyOutput::new(form, schema, options)),
         Format::Vertical => Box::new(VerticalOutput::new(schema, options)),
         Format::Null => Box::new(NullOutput),
         Format::Parquet => Box::new(ParquetOutput::new(schema, options)?),

@@ -91,6 +91,8 @@ pub struct TableInput {
     cast: CastOptions,
     /// Whether NULL for a column that takes none is its default.
     pub(crate) null_as_default: bool,
+    /// Whether what is left out is NULL, which not every column takes.
+    omits_as_null: bool,
 }
 
 impl TableInput {
@@ -102,6 +104,18 @@ impl TableInput {
             cast: CastOptions::new(CastMode::Plain, options.time_zone.clone()),
             checks_types: options.settings.input_format_with_types_use_header,
             null_as_default: options.settings.input_format_null_as_default,
+            omits_as_null: options.settings.input_format_force_null_for_omitted_fields,
+        }
+    }
+
+    /// Checks that the input may leave a column out.
+    fn check_omitted(&self, position: usize) -> Result<()> {
+        match self.schema.fields.get(position) {
+            Some((name, data_type)) if self.omits_as_null && !data_type.is_nullable() => {
+                let message = format!("Cannot insert NULL value into a column `{name}` of type '{data_type}'");
+                Err(Error::new(ErrorCode::TYPE_MISMATCH, message))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -164,9 +178,10 @@ impl TableInput {
         }
         let mut columns = Vec::with_capacity(found.len());
         let mut omitted = Vec::with_capacity(found.len());
-        for ((name, data_type), column) in self.schema.fields.iter().zip(found) {
+        for (position, ((name, data_type), column)) in self.schema.fields.iter().zip(found).enumerate() {
             match column {
                 None => {
+                    self.check_omitted(position)?;
                     columns.push(Column::default_values(data_type.clone(), block.rows())?.materialize()?);
                     omitted.push(Omitted::All);
                 }
@@ -325,6 +340,7 @@ impl<C: GrowingColumn> Rows<C> {
     fn end_row(&mut self) -> Result<()> {
         for position in 0..self.builders.len() {
             if !self.is_filled(position) {
+                self.table.check_omitted(position)?;
                 self.omit(position)?;
             }
         }

@@ -9,6 +9,7 @@ use arrow_buffer::OffsetBuffer;
 use squall_types::text::{TextOptions, TextStyle, ValueWriter, append_json};
 use squall_types::{Column, DataType, Error, Result};
 
+use crate::json::lines;
 use crate::text::field::{Nulls, element_of};
 
 /// A column as a tree of its arrays, tuples and maps, down to values that `types` prints.
@@ -37,6 +38,8 @@ pub(crate) struct Leaf {
     plain: ValueWriter,
     quoted: ValueWriter,
     nulls: Nulls,
+    /// Objects, which JSON over several lines takes apart.
+    is_object: bool,
 }
 
 /// What each level of lines is indented with.
@@ -97,12 +100,13 @@ impl Nested {
                 plain: ValueWriter::new(column, TextStyle::Plain, text)?,
                 quoted: ValueWriter::new(column, TextStyle::Quoted, text)?,
                 nulls: Nulls::new(column),
+                is_object: matches!(column.data_type().inner(), DataType::Json(_)),
             })),
         })
     }
 
     fn is_value(&self) -> bool {
-        matches!(self, Self::Value(_))
+        matches!(self, Self::Value(leaf) if !leaf.is_object)
     }
 
     fn is_null(&self, row: usize) -> bool {
@@ -122,6 +126,11 @@ impl Nested {
             indent.new_line(depth + 1, out);
         };
         match self {
+            Self::Value(leaf) if leaf.is_object => {
+                let mut json = Vec::new();
+                leaf.json.write(&mut json, row);
+                lines::append(&json, indent, depth, out);
+            }
             Self::Value(leaf) => leaf.json.write(out, row),
             Self::Array { offsets, items } if items.is_value() || range(offsets, row).is_empty() => {
                 out.push(b'[');

@@ -27,11 +27,13 @@ DROP TABLE IF EXISTS lazy_keys;
 CREATE TABLE lazy_keys (x UInt8, d Date, INDEX i if(x = 0, 0, intDiv(60, x)) TYPE minmax GRANULARITY 1) ENGINE = MergeTree
     PARTITION BY if(x = 0, 0, intDiv(2, x)) ORDER BY if(x = 0, 0, intDiv(100, x))
     TTL if(x = 0, d, d + INTERVAL intDiv(200, x) YEAR);
+SYSTEM STOP MERGES lazy_keys;
 INSERT INTO lazy_keys SELECT number, '2030-01-01' FROM numbers(4);
 INSERT INTO lazy_keys SELECT number, '2020-01-01' FROM numbers(2);
 SELECT x FROM lazy_keys ORDER BY x, d;
 SELECT x FROM lazy_keys PREWHERE x != 0 AND intDiv(10, x) > 4 ORDER BY x;
 SELECT x FROM lazy_keys WHERE x != 0 AND intDiv(60, x) = 30;
+SYSTEM START MERGES lazy_keys;
 OPTIMIZE TABLE lazy_keys FINAL;
 SELECT x, d FROM lazy_keys ORDER BY x, d;
 DROP TABLE lazy_keys;

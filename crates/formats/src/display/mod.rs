@@ -1,6 +1,7 @@
 //! Formats for people and documents: tables as text, Markdown and XML.
 
 pub(super) mod cells;
+pub(super) mod colors;
 pub(super) mod markdown;
 pub(super) mod pretty;
 pub(super) mod pretty_fit;

@@ -1,5 +1,5 @@
 //! Pretty, PrettyCompact and PrettySpace: a table drawn with lines for people to read. All rows make one table, so rows are held back:
-//! the first and the last of them, as many as are shown.
+//! the first and the last of them, as many as are shown. Where settings say that blocks do not wait for others, each is a table.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use squall_types::text::{TextOptions, TextStyle};
 use squall_types::{Block, DataType, Result, Schema, Settings};
 
+use crate::display::colors::{Colors, Emphasis, is_quantity};
 use crate::display::pretty_fit::{Wanted, fit};
 use crate::display::vertical;
 use crate::nested::Nested;
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
 use crate::text::field::{Field, Fields};
-use crate::text::quantity::append_tip;
 use crate::text::utf8::{front, width};
 
 /// What stands for NULL where people read.
@@ -53,6 +53,16 @@ pub(crate) enum Drawing {
     Compact,
     /// No lines.
     Space,
+}
+
+/// What the name of a format says of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PrettyForm {
+    pub drawing: Drawing,
+    /// Whether there may be colours.
+    pub has_escapes: bool,
+    /// Whether all rows are one table, whatever settings say.
+    pub is_mono_block: bool,
 }
 
 /// Whether lines are made of ASCII alone.
@@ -140,6 +150,11 @@ impl Texts {
 #[derive(Debug)]
 pub(crate) struct PrettyOutput {
     drawing: Drawing,
+    colors: Colors,
+    /// Whether each block is a table.
+    is_by_block: bool,
+    /// The table before, where the next may continue it.
+    open: Option<Open>,
     schema: Arc<Schema>,
     fields: Fields,
     text: TextOptions,
@@ -157,11 +172,15 @@ pub(crate) struct PrettyOutput {
 }
 
 impl PrettyOutput {
-    pub fn new(drawing: Drawing, schema: &Arc<Schema>, options: &FormatOptions) -> Self {
+    pub fn new(form: PrettyForm, schema: &Arc<Schema>, options: &FormatOptions) -> Self {
         let settings = options.settings.clone();
+        let PrettyForm { drawing, has_escapes, is_mono_block } = form;
         let null = if is_ascii(&settings) { "NULL" } else { NULL_TEXT };
         Self {
             drawing,
+            colors: Colors::new(&settings, has_escapes),
+            is_by_block: !is_mono_block && settings.output_format_pretty_squash_consecutive_ms == 0,
+            open: None,
             schema: schema.clone(),
             fields: Fields::new(TextStyle::Plain, options).with_null(null),
             text: options.text(),
@@ -185,14 +204,16 @@ impl PrettyOutput {
         let mut blocks = std::mem::take(&mut self.first);
         blocks.extend(std::mem::take(&mut self.last));
         let held = self.first_rows + self.last_rows;
-        if self.rows <= self.rows_max as u64 {
-            self.table(&blocks, self.rows, None, out)?;
+        if self.is_by_block {
+            // All blocks were drawn.
+        } else if self.rows <= self.rows_max as u64 {
+            self.table(&blocks, 0, self.rows, None, out)?;
         } else {
             let last = self.rows_max / 2;
             let first = self.rows_max - last;
             let all = Block::concat(self.schema.clone(), &blocks)?;
             let shown = [all.slice(0, first.min(held)), all.slice(held.saturating_sub(last), last.min(held))];
-            self.table(&shown, self.rows, Some(first), out)?;
+            self.table(&shown, 0, self.rows, Some(first), out)?;
         }
         if self.rows < self.rows_max as u64 {
             return Ok(());
@@ -204,8 +225,16 @@ impl PrettyOutput {
         Ok(())
     }
 
-    /// Draws a table of blocks; behind `gap_after` rows some are left out of the `rows` there are.
-    fn table(&self, blocks: &[Block], rows: u64, gap_after: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
+    /// Draws a table of blocks, where so many rows were shown `before`; behind `gap_after` rows some are left out of the `rows` there are.
+    fn table(
+        &mut self,
+        blocks: &[Block],
+        before: u64,
+        rows: u64,
+        gap_after: Option<usize>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let open = self.open.take();
         let settings = &self.settings;
         let texts = Texts::new(&self.fields, settings.output_format_pretty_named_tuples_as_json, &self.text, blocks)?;
         let is_split = settings.output_format_pretty_multiline_fields;
@@ -214,7 +243,8 @@ impl PrettyOutput {
             0 => usize::MAX,
             limit => limit,
         };
-        let number_width = if settings.output_format_pretty_row_numbers { rows.to_string().len() + 2 } else { 0 };
+        let number_width =
+            if settings.output_format_pretty_row_numbers { (before + rows).to_string().len() + 2 } else { 0 };
         let mut columns = Vec::with_capacity(self.schema.len());
         let mut left = number_width + if self.drawing == Drawing::Space { 1 } else { 2 };
         let mut has_lines = false;
@@ -228,7 +258,8 @@ impl PrettyOutput {
             let width = value_width.max(width(name.as_bytes(), 0));
             left += width + 3;
             let is_right = is_right_aligned(data_type);
-            columns.push(Column { at: Some(at), name, width, limit, is_right });
+            let emphasis = self.colors.emphasis(data_type);
+            columns.push(Column { at: Some(at), name, width, limit, is_right, emphasis });
         }
         let values_width: usize = columns.iter().map(|column| column.width).sum();
         if settings.output_format_pretty_fallback_to_vertical
@@ -236,14 +267,15 @@ impl PrettyOutput {
             && texts.rows <= size(settings.output_format_pretty_fallback_to_vertical_max_rows_per_chunk)
             && (has_lines || values_width >= size(settings.output_format_pretty_fallback_to_vertical_min_table_width))
         {
-            return self.vertical(&texts, rows, gap_after, out);
+            return self.vertical(&texts, before, rows, gap_after, out);
         }
-        let last_is_number = self.schema.types().last().is_some_and(|data_type| data_type.inner().is_number());
+        let last_is_number = self.schema.types().last().is_some_and(is_quantity);
         let single = texts.rows == 1
             && columns.len() == 1
             && settings.output_format_pretty_max_value_width_apply_for_single_value == 0;
         let mut table = Table {
             drawing: self.drawing,
+            colors: self.colors,
             is_ascii: is_ascii(settings),
             is_split,
             columns,
@@ -258,7 +290,14 @@ impl PrettyOutput {
             table.fit(width_max);
         }
         let shown = table.columns.iter().filter(|column| column.at.is_some()).count();
-        table.head(out);
+        let widths = table.columns.iter().map(|column| column.width).collect();
+        let has_footer = settings.output_format_pretty_display_footer_column_names > 0
+            && rows >= settings.output_format_pretty_display_footer_column_names_min_rows;
+        let next = Open { widths, number_width, has_footer };
+        match open.filter(|open| settings.output_format_pretty_glue_chunks == "1" && open.is_like(&next)) {
+            Some(open) => table.unfold(open.has_footer, out),
+            None => table.head(out),
+        }
         for row in 0..texts.rows {
             if row > 0 && self.drawing == Drawing::Full {
                 table.line("├", "─", "┼", "┤", out);
@@ -270,27 +309,35 @@ impl PrettyOutput {
                     table.line("├", "─", "┼", "┤", out);
                 }
             }
-            let number = if is_after_gap { rows - (texts.rows - row) as u64 + 1 } else { row as u64 + 1 };
+            let number = if is_after_gap { rows - (texts.rows - row) as u64 + 1 } else { before + row as u64 + 1 };
             table.row(number, |column| texts.get(column, row), single, out);
         }
-        let has_footer = settings.output_format_pretty_display_footer_column_names > 0
-            && rows >= settings.output_format_pretty_display_footer_column_names_min_rows;
         table.foot(has_footer, out);
         if shown < self.schema.len() {
             out.extend_from_slice(format!("Showed {shown} out of {} columns.\n", self.schema.len()).as_bytes());
+        } else {
+            self.open = Some(next);
         }
         Ok(())
     }
 
-    fn vertical(&self, texts: &Texts, rows: u64, gap_after: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
+    fn vertical(
+        &self,
+        texts: &Texts,
+        before: u64,
+        rows: u64,
+        gap_after: Option<usize>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         for row in 0..texts.rows {
-            if row > 0 {
+            if before > 0 || row > 0 {
                 out.push(b'\n');
             }
             let is_after_gap = gap_after.is_some_and(|first| row >= first);
-            let number = if is_after_gap { rows - (texts.rows - row) as u64 + 1 } else { row as u64 + 1 };
+            let number = if is_after_gap { rows - (texts.rows - row) as u64 + 1 } else { before + row as u64 + 1 };
             let title = vertical::row_title(number);
-            vertical::append_row(&title, &self.schema, &self.settings, |column| texts.get(column, row), out);
+            let value = |column| texts.get(column, row);
+            vertical::append_row(&title, &self.schema, &self.settings, self.colors, value, out);
         }
         Ok(())
     }
@@ -298,7 +345,8 @@ impl PrettyOutput {
     fn titled(&mut self, title: &str, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         self.show(out)?;
         out.extend_from_slice(format!("\n{title}:\n").as_bytes());
-        self.table(std::slice::from_ref(block), block.rows() as u64, None, out)
+        self.open = None;
+        self.table(std::slice::from_ref(block), 0, block.rows() as u64, None, out)
     }
 }
 
@@ -307,9 +355,22 @@ impl OutputFormat for PrettyOutput {
         "text/plain; charset=UTF-8"
     }
 
-    fn block(&mut self, block: &Block, _: &mut Vec<u8>) -> Result<()> {
+    fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         let rows = block.rows();
+        let before = self.rows;
         self.rows += rows as u64;
+        if self.is_by_block {
+            let mut shown = 0;
+            let shown_max = rows.min(size((self.rows_max as u64).saturating_sub(before)));
+            // A query may make its blocks larger than it was told to.
+            let step = size(self.settings.max_block_size).max(1);
+            while shown < shown_max {
+                let taken = step.min(shown_max - shown);
+                self.table(&[block.slice(shown, taken)], before + shown as u64, taken as u64, None, out)?;
+                shown += taken;
+            }
+            return Ok(());
+        }
         let first = rows.min(self.rows_max - self.first_rows);
         if first > 0 {
             self.first.push(block.slice(0, first));
@@ -351,6 +412,21 @@ impl OutputFormat for PrettyOutput {
     }
 }
 
+/// A table that was drawn, which the next block may continue where it looks the same.
+#[derive(Debug)]
+struct Open {
+    widths: Vec<usize>,
+    number_width: usize,
+    /// Whether the names stand below it, too.
+    has_footer: bool,
+}
+
+impl Open {
+    fn is_like(&self, next: &Self) -> bool {
+        self.widths == next.widths && self.number_width == next.number_width
+    }
+}
+
 /// A column as it is drawn.
 struct Column {
     /// Where it stands in the result; none is the gap where columns are left out.
@@ -360,17 +436,19 @@ struct Column {
     /// Values wider than this are cut.
     limit: usize,
     is_right: bool,
+    emphasis: Emphasis,
 }
 
 impl Column {
     fn gap() -> Self {
-        Column { at: None, name: "⋯".to_owned(), width: 1, limit: 1, is_right: false }
+        Column { at: None, name: "⋯".to_owned(), width: 1, limit: 1, is_right: false, emphasis: Emphasis::None }
     }
 }
 
 /// Draws the parts of a table.
 struct Table {
     drawing: Drawing,
+    colors: Colors,
     columns: Vec<Column>,
     /// Columns of the terminal before the table.
     number_width: usize,
@@ -461,7 +539,7 @@ impl Table {
         if column.is_right {
             pad(filler, missing, out);
         }
-        out.extend_from_slice(column.name.as_bytes());
+        self.colors.name(&column.name, out);
         if !column.is_right {
             pad(filler, missing, out);
         }
@@ -505,6 +583,23 @@ impl Table {
         }
     }
 
+    /// Takes back the foot of the table before, to go on with its rows.
+    fn unfold(&self, has_names: bool, out: &mut Vec<u8>) {
+        let lines = match self.drawing {
+            Drawing::Full | Drawing::Space if has_names => 3,
+            Drawing::Full | Drawing::Compact => 1,
+            Drawing::Space => 0,
+        };
+        // A line up, which is then empty; at last its begin.
+        (0..lines).for_each(|_| out.extend_from_slice(b"\x1b[1A\x1b[2K"));
+        if lines > 0 {
+            out.extend_from_slice(b"\x1b[G");
+        }
+        if self.drawing == Drawing::Full {
+            self.line("├", "─", "┼", "┤", out);
+        }
+    }
+
     fn foot(&self, has_names: bool, out: &mut Vec<u8>) {
         match self.drawing {
             Drawing::Full if has_names => {
@@ -539,14 +634,14 @@ impl Table {
         let mut lines: Vec<Vec<&[u8]>> = Vec::with_capacity(self.columns.len());
         for column in &self.columns {
             let text = column.at.map_or("⋯".as_bytes(), &value);
-            lines.push(text.split(|byte| self.is_split && *byte == b'\n').collect());
+            lines.push(text.split_inclusive(|byte| self.is_split && *byte == b'\n').collect());
         }
-        let height = lines.iter().map(Vec::len).max().unwrap_or(1);
+        let height = lines.iter().map(Vec::len).max().unwrap_or(1).max(1);
         for line in 0..height {
             if line == 0 && self.number_width > 0 {
                 let number = format!("{number}. ");
                 pad(" ", self.number_width - number.len().min(self.number_width), out);
-                out.extend_from_slice(number.as_bytes());
+                self.colors.aside(&number, out);
             } else {
                 pad(" ", self.number_width, out);
             }
@@ -557,20 +652,22 @@ impl Table {
                     Drawing::Space => pad(" ", usize::from(at > 0), out),
                     _ => out.extend_from_slice(self.glyph("│").as_bytes()),
                 }
-                out.extend_from_slice(if is_continued { self.glyph("↳") } else { " " }.as_bytes());
+                match is_continued {
+                    true => self.colors.aside(self.glyph("↳"), out),
+                    false => out.push(b' '),
+                }
                 let text = lines.get(line).copied().unwrap_or_default();
+                // A break at the end is seen by its sign alone.
+                let broken = text.strip_suffix(b"\n").filter(|_| self.is_split);
+                let (text, has_more) = (broken.unwrap_or(text), broken.is_some());
                 let is_cut = self.cell(column, text, left, is_single, out);
-                let has_more = line + 1 < lines.len();
-                out.extend_from_slice(
-                    if is_cut {
-                        self.glyph("⋯")
-                    } else if has_more {
-                        self.glyph("↴")
-                    } else {
-                        " "
-                    }
-                    .as_bytes(),
-                );
+                if is_cut {
+                    self.colors.cut(self.glyph("⋯"), out);
+                } else if has_more {
+                    self.colors.aside(self.glyph("↴"), out);
+                } else {
+                    out.push(b' ');
+                }
                 left += column.width + 3;
             }
             if self.drawing != Drawing::Space {
@@ -578,7 +675,7 @@ impl Table {
             }
             if line == 0 {
                 let last = self.columns.len() - 1;
-                append_tip(value(last), self.tip_threshold, out);
+                self.colors.tip(value(last), self.tip_threshold, out);
             }
             out.push(b'\n');
         }
@@ -590,7 +687,7 @@ impl Table {
         let limit = column.limit;
         if text_width > limit && !is_single {
             let start = front(text, limit);
-            out.extend_from_slice(start);
+            self.colors.value(start, column.emphasis, out);
             pad(" ", limit.min(column.width).saturating_sub(width(start, left)), out);
             return true;
         }
@@ -598,7 +695,7 @@ impl Table {
         if column.is_right {
             pad(" ", missing, out);
         }
-        out.extend_from_slice(text);
+        self.colors.value(text, column.emphasis, out);
         if !column.is_right {
             pad(" ", missing, out);
         }

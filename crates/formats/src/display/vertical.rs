@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use squall_types::text::TextStyle;
-use squall_types::{Block, Result, Schema, Settings};
+use squall_types::text::{TextOptions, TextStyle};
+use squall_types::{Block, DataType, Result, Schema, Settings};
 
+use crate::display::colors::{Colors, is_quantity};
 use crate::display::pretty::{NULL_TEXT, NameCut, cut_name};
+use crate::nested::{Indent, Nested};
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
 use crate::text::field::Fields;
-use crate::text::quantity::append_tip;
 use crate::text::utf8::width;
 
 /// The output format.
@@ -17,6 +18,8 @@ use crate::text::utf8::width;
 pub(crate) struct VerticalOutput {
     schema: Arc<Schema>,
     fields: Fields,
+    text: TextOptions,
+    colors: Colors,
     settings: Arc<Settings>,
     rows: u64,
     has_totals: bool,
@@ -29,21 +32,32 @@ impl VerticalOutput {
         let settings = options.settings.clone();
         let null = if settings.output_format_pretty_grid_charset == "ASCII" { "NULL" } else { NULL_TEXT };
         let fields = Fields::new(TextStyle::Plain, options).with_null(null);
-        Self { schema: schema.clone(), fields, settings, rows: 0, has_totals: false, has_ended: false }
+        let (text, colors) = (options.text(), Colors::new(&settings, true));
+        Self { schema: schema.clone(), fields, text, colors, settings, rows: 0, has_totals: false, has_ended: false }
     }
 
     fn write_rows(&self, block: &Block, titles: &[String], out: &mut Vec<u8>) -> Result<()> {
         let mut fields = self.fields.of(block)?;
         let mut values = vec![Vec::new(); fields.len()];
+        // Objects stand over several lines.
+        let objects = block.columns().iter().map(|column| match column.data_type().inner() {
+            DataType::Json(_) => Nested::new(column, &self.text).map(Some),
+            _ => Ok(None),
+        });
+        let mut objects = objects.collect::<Result<Vec<_>>>()?;
         for (row, title) in titles.iter().enumerate() {
-            for (field, value) in fields.iter_mut().zip(&mut values) {
+            for ((field, object), value) in fields.iter_mut().zip(&mut objects).zip(&mut values) {
                 value.clear();
-                field.write(row, value);
+                match object {
+                    Some(object) => object.write_json(row, Indent("    "), 0, &self.text, value),
+                    None => field.write(row, value),
+                }
             }
             append_row(
                 title,
                 &self.schema,
                 &self.settings,
+                self.colors,
                 |column| values.get(column).map_or(&[], Vec::as_slice),
                 out,
             );
@@ -62,6 +76,7 @@ pub(crate) fn append_row<'a>(
     title: &str,
     schema: &Schema,
     settings: &Settings,
+    colors: Colors,
     value: impl Fn(usize) -> &'a [u8],
     out: &mut Vec<u8>,
 ) {
@@ -69,12 +84,11 @@ pub(crate) fn append_row<'a>(
     let names: Vec<String> = schema.names().map(|name| cut_name(name, 0, NameCut::new(settings))).collect();
     let name_width = names.iter().map(|name| width(name.as_bytes(), 0)).max().unwrap_or(0);
     for (at, (name, data_type)) in names.iter().zip(schema.types()).enumerate() {
-        out.extend_from_slice(name.as_bytes());
-        out.push(b':');
+        colors.name(&format!("{name}:"), out);
         out.resize(out.len() + 1 + name_width - width(name.as_bytes(), 0), b' ');
-        out.extend_from_slice(value(at));
-        if data_type.inner().is_number() {
-            append_tip(value(at), settings.output_format_pretty_single_large_number_tip_threshold, out);
+        colors.value(value(at), colors.emphasis(data_type), out);
+        if is_quantity(data_type) {
+            colors.tip(value(at), settings.output_format_pretty_single_large_number_tip_threshold, out);
         }
         out.push(b'\n');
     }

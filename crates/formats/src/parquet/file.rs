@@ -138,7 +138,13 @@ impl ParquetFile {
         let group = RowGroup::new(&ranges, &self.contents.metadata, row_group, projected.leaves.clone())?;
         let contents = without_panic(|| projected.with_codes(&group.coded_leaves()?))?;
         let (table, dictionaries) = (TableInput::new(schema, options), Dictionaries::default());
-        Ok(ParquetRowGroup { group, contents, table, reader: None, dictionaries })
+        let settings = &options.settings;
+        // The default is that of another reader.
+        let rows_max = match settings.is_changed("input_format_parquet_max_block_size") {
+            true => usize::try_from(settings.input_format_parquet_max_block_size).unwrap_or(usize::MAX),
+            false => usize::MAX,
+        };
+        Ok(ParquetRowGroup { group, contents, table, rows_max, reader: None, dictionaries })
     }
 }
 
@@ -147,6 +153,8 @@ pub struct ParquetRowGroup {
     group: RowGroup,
     contents: Contents,
     table: TableInput,
+    /// The most rows of a block.
+    rows_max: usize,
     reader: Option<ParquetRecordBatchReader>,
     dictionaries: Dictionaries,
 }
@@ -163,7 +171,7 @@ impl ParquetRowGroup {
                     Some(reader) => reader,
                     none => {
                         let by_values = BATCH_VALUES / self.contents.leaves.len().max(1);
-                        let rows = self.group.batch_rows()?.min(by_values.max(BATCH_ROWS_MIN));
+                        let rows = self.group.batch_rows()?.min(by_values.max(BATCH_ROWS_MIN)).min(self.rows_max);
                         none.insert(self.contents.reader(&self.group, rows)?)
                     }
                 };

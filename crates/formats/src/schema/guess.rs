@@ -44,14 +44,24 @@ pub(crate) enum Kind {
 /// Which values of different kinds one type holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mixing {
-    /// In JSON a string column takes anything as its own text, and truths are numbers.
-    Json,
+    /// In JSON a string column takes anything as its own text, and truths are numbers. A key of objects may have other objects and values:
+    /// it is a string, where that is asked for.
+    Json { ambiguous_as_strings: bool },
     /// Of the items of one array in JSON strings mix with dates and truths alone.
     JsonItems,
     /// In CSV and TSV every field is a string, if it is nothing else.
     Text,
     /// In SQL literals nothing but numbers mix, and dates with other strings.
     Literals,
+}
+
+impl Mixing {
+    /// That of JSON by default.
+    pub const JSON: Self = Self::Json { ambiguous_as_strings: false };
+
+    fn is_json(self) -> bool {
+        matches!(self, Self::Json { .. })
+    }
 }
 
 /// Which inferred types are nullable: `schema_inference_make_columns_nullable`.
@@ -153,13 +163,28 @@ impl Guess {
     }
 }
 
+/// What holds both values of a key of objects.
+fn join_of_key(left: Guess, right: Guess, mixing: Mixing) -> Option<Guess> {
+    let is_value = |kind: &Kind| !matches!(kind, Kind::Object(_) | Kind::Array(_) | Kind::Unknown);
+    let is_ambiguous = match (&left.kind, &right.kind) {
+        (Kind::Object(_), other) | (other, Kind::Object(_)) => is_value(other),
+        _ => false,
+    };
+    match mixing {
+        Mixing::Json { ambiguous_as_strings: true } if is_ambiguous => {
+            Some(Guess { kind: Kind::String, has_nulls: left.has_nulls || right.has_nulls, is_quoted: false })
+        }
+        mixing => left.join(right, mixing),
+    }
+}
+
 fn join(left: Kind, right: Kind, mixing: Mixing) -> Option<Kind> {
     use Kind::{
         Array, Bool, Date, DateTime, DateTime64, Dynamic, Float64, Int64, Map, Object, String, Tuple, UInt64, Unknown,
     };
     let boxed = |left: Box<Guess>, right: Box<Guess>| left.join(*right, mixing).map(Box::new);
     Some(match (left, right) {
-        (Array(items), Unknown) if mixing == Mixing::Json && matches!(items.kind, Dynamic(Some(_))) => {
+        (Array(items), Unknown) if mixing.is_json() && matches!(items.kind, Dynamic(Some(_))) => {
             let Dynamic(Some(as_text)) = items.kind else { return None };
             Array(as_text)
         }
@@ -176,12 +201,12 @@ fn join(left: Kind, right: Kind, mixing: Mixing) -> Option<Kind> {
         (Date, DateTime) | (DateTime, Date) => DateTime,
         (DateTime64, Date | DateTime) | (Date | DateTime, DateTime64) => DateTime64,
         (Dynamic(left), Dynamic(right)) => {
-            Dynamic(left.zip(right).and_then(|(left, right)| left.join(*right, Mixing::Json)).map(Box::new))
+            Dynamic(left.zip(right).and_then(|(left, right)| left.join(*right, Mixing::JSON)).map(Box::new))
         }
         (Dynamic(as_text), other) | (other, Dynamic(as_text)) => {
             let other = Guess::from(other);
-            match as_text.and_then(|as_text| as_text.join(other, Mixing::Json)) {
-                Some(joined) if mixing == Mixing::Json => joined.kind,
+            match as_text.and_then(|as_text| as_text.join(other, Mixing::JSON)) {
+                Some(joined) if mixing.is_json() => joined.kind,
                 joined => Dynamic(joined.map(Box::new)),
             }
         }
@@ -193,19 +218,19 @@ fn join(left: Kind, right: Kind, mixing: Mixing) -> Option<Kind> {
         (Object(mut fields), Object(others)) => {
             for (name, other) in others {
                 match fields.iter_mut().find(|(known, _)| *known == name) {
-                    Some((_, guess)) => *guess = guess.clone().join(other, mixing)?,
+                    Some((_, guess)) => *guess = join_of_key(guess.clone(), other, mixing)?,
                     None => fields.push((name, other)),
                 }
             }
             Object(fields)
         }
         (Bool, number @ (Int64 { .. } | UInt64 | Float64)) | (number @ (Int64 { .. } | UInt64 | Float64), Bool)
-            if matches!(mixing, Mixing::Json | Mixing::JsonItems) =>
+            if matches!(mixing, Mixing::Json { .. } | Mixing::JsonItems) =>
         {
             number
         }
         (left, right) if left == right => left,
-        (String, _) | (_, String) if mixing == Mixing::Json => String,
+        (String, _) | (_, String) if mixing.is_json() => String,
         (String, Date | DateTime | DateTime64 | Bool) | (Date | DateTime | DateTime64 | Bool, String)
             if mixing == Mixing::JsonItems =>
         {
@@ -219,7 +244,7 @@ fn join(left: Kind, right: Kind, mixing: Mixing) -> Option<Kind> {
         }
         (Date | DateTime | DateTime64, Bool | Int64 { .. } | UInt64 | Float64)
         | (Bool | Int64 { .. } | UInt64 | Float64, Date | DateTime | DateTime64)
-            if mixing == Mixing::Json =>
+            if mixing.is_json() =>
         {
             String
         }
@@ -248,10 +273,10 @@ mod tests {
         assert_eq!(type_of(&[negative, Kind::UInt64], Mixing::Text), "Float64");
         assert_eq!(type_of(&[Kind::Date, Kind::DateTime], Mixing::Text), "DateTime");
         assert_eq!(type_of(&[Kind::Date, small.clone()], Mixing::Text), "String");
-        assert_eq!(type_of(&[Kind::Bool, small.clone()], Mixing::Json), "Int64");
+        assert_eq!(type_of(&[Kind::Bool, small.clone()], Mixing::JSON), "Int64");
         assert_eq!(joined(&[Kind::Bool, small.clone()], Mixing::Literals), None);
         let array = |kind: Kind| Kind::Array(Box::new(kind.into()));
-        assert_eq!(type_of(&[array(Kind::Unknown), array(small)], Mixing::Json), "Array(Int64)");
+        assert_eq!(type_of(&[array(Kind::Unknown), array(small)], Mixing::JSON), "Array(Int64)");
     }
 
     #[test]

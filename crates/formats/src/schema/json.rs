@@ -101,8 +101,8 @@ impl<'a> JsonValues<'a> {
             return Err(Error::new(ErrorCode::TOO_DEEP_RECURSION, "Too deep nesting of brackets in the input"));
         }
         let guess = match self.next() {
-            Some(b'{') => Kind::Object(self.object()?).into(),
-            Some(b'[') => array_of(self.array()?, self.options.json_dynamic_arrays),
+            Some(b'{') => self.object_as_value()?,
+            Some(b'[') => array_of(self.array()?, self.options),
             Some(b'"') => {
                 let value = self.string()?;
                 let moment = self.options.moment(&value);
@@ -116,6 +116,22 @@ impl<'a> JsonValues<'a> {
         };
         self.depth -= 1;
         Ok(guess)
+    }
+
+    /// An object that is a value: a tuple, a string or a map, as settings say.
+    fn object_as_value(&mut self) -> Result<Guess> {
+        let fields = self.object()?;
+        if self.options.json_named_tuples {
+            return Ok(Kind::Object(fields).into());
+        }
+        if self.options.json_objects_as_strings && !fields.is_empty() {
+            return Ok(Kind::String.into());
+        }
+        let unknown = Guess::from(Kind::Unknown);
+        let mut values = fields.into_iter().map(|(_, value)| value);
+        let values = values.try_fold(unknown, |all, next| all.join(next, self.options.json_mixing));
+        let values = values.ok_or_else(|| bad("the values of an object are of different types"))?;
+        Ok(Kind::Map(Box::new(Kind::String.into()), Box::new(values)).into())
     }
 
     fn word(&mut self) -> Result<Guess> {
@@ -144,19 +160,20 @@ impl<'a> JsonValues<'a> {
 pub(crate) fn guesses_of_array(text: &[u8], options: &GuessOptions) -> Result<Option<Guess>> {
     let unknown = Guess::from(Kind::Unknown);
     let items = JsonValues::new(options, text).array()?;
-    Ok(items.into_iter().try_fold(unknown, |all, next| all.join(next, Mixing::Json)))
+    Ok(items.into_iter().try_fold(unknown, |all, next| all.join(next, options.json_mixing)))
 }
 
 /// An array of items of one type. Where there is no such type it is one of dynamic values, or a tuple.
-fn array_of(items: Vec<Guess>, is_dynamic: bool) -> Guess {
-    let mixing = if is_dynamic { Mixing::JsonItems } else { Mixing::Json };
+fn array_of(items: Vec<Guess>, options: &GuessOptions) -> Guess {
+    let is_dynamic = options.json_dynamic_arrays;
+    let mixing = if is_dynamic { Mixing::JsonItems } else { options.json_mixing };
     let unknown = Guess::from(Kind::Unknown);
     let joined = items.iter().cloned().try_fold(unknown, |all, next| all.join(next, mixing));
     match joined {
         Some(item) => Kind::Array(Box::new(item)).into(),
         None if is_dynamic => {
             let unknown = Guess::from(Kind::Unknown);
-            let as_text = items.into_iter().try_fold(unknown, |all, next| all.join(next, Mixing::Json));
+            let as_text = items.into_iter().try_fold(unknown, |all, next| all.join(next, options.json_mixing));
             Kind::Array(Box::new(Kind::Dynamic(as_text.map(Box::new)).into())).into()
         }
         None => Kind::Tuple(items).into(),

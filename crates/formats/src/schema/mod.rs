@@ -222,7 +222,9 @@ fn add_row(
             // Rows mostly have the columns of the row before, in the same order.
             Some(name) if columns.get(at).is_some_and(|column| column.name == *name) => Some(at),
             Some(name) => columns.iter().position(|column| column.name == *name),
-            None => (at < before || has_names).then_some(at),
+            // What stands behind the last column of a header belongs to none.
+            None if has_names && at >= before => continue,
+            None => (at < before).then_some(at),
         };
         let Some(column) = place.and_then(|place| columns.get_mut(place)) else {
             if columns.len() >= COLUMNS_MAX {

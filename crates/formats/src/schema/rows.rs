@@ -340,7 +340,7 @@ impl GuessRows for JsonRows {
     }
 
     fn mixing(&self) -> Mixing {
-        Mixing::Json
+        self.options.json_mixing
     }
 
     fn has_variable_columns(&self) -> bool {

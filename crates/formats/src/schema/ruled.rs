@@ -33,7 +33,7 @@ fn guess_of(field: &[u8], rule: Escaping, options: &GuessOptions) -> Result<Gues
 /// Which values of different kinds a column of such fields holds.
 fn mixing_of(rule: Escaping) -> Mixing {
     match rule {
-        Escaping::Json => Mixing::Json,
+        Escaping::Json => Mixing::JSON,
         Escaping::Quoted => Mixing::Literals,
         Escaping::Escaped | Escaping::Csv | Escaping::Raw => Mixing::Text,
     }
@@ -81,6 +81,10 @@ impl GuessRows for CustomRows {
 
     fn mixing(&self) -> Mixing {
         mixing_of(self.rule)
+    }
+
+    fn has_variable_columns(&self) -> bool {
+        self.reader.variable_columns
     }
 
     fn may_have_header(&self) -> bool {

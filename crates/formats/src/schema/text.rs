@@ -20,10 +20,17 @@ pub(crate) struct GuessOptions {
     csv_numbers_in_strings: bool,
     /// Whether fields of CSV and of TSV are looked at; else they are strings.
     csv_best_effort: bool,
+    /// Whether a tuple in quotes is a string in CSV.
+    csv_tuples_as_strings: bool,
     tsv_best_effort: bool,
     pub json_numbers_in_strings: bool,
     /// Whether an array of JSON has items of any types.
     pub json_dynamic_arrays: bool,
+    /// Whether objects of JSON are tuples with their keys as names; else whether they are strings rather than maps.
+    pub json_named_tuples: bool,
+    pub json_objects_as_strings: bool,
+    /// Which values of different kinds columns of JSON hold.
+    pub json_mixing: Mixing,
     /// Whether arrays of values may have other lengths than the first.
     pub json_variable_columns: bool,
     time_zone: TimeZone,
@@ -44,9 +51,16 @@ impl GuessOptions {
             },
             csv_best_effort: settings.input_format_csv_use_best_effort_in_schema_inference,
             tsv_best_effort: settings.input_format_tsv_use_best_effort_in_schema_inference,
+            csv_tuples_as_strings: settings.input_format_csv_try_infer_strings_from_quoted_tuples,
             csv_numbers_in_strings: settings.input_format_csv_try_infer_numbers_from_strings,
             json_numbers_in_strings: settings.input_format_json_try_infer_numbers_from_strings,
             json_dynamic_arrays: settings.input_format_json_infer_array_of_dynamic_from_array_of_different_types,
+            json_named_tuples: settings.input_format_json_try_infer_named_tuples_from_objects,
+            json_objects_as_strings: settings.input_format_json_read_objects_as_strings,
+            json_mixing: Mixing::Json {
+                ambiguous_as_strings: settings
+                    .input_format_json_use_string_type_for_ambiguous_paths_in_named_tuples_inference_from_objects,
+            },
             json_variable_columns: settings.input_format_json_compact_allow_variable_number_of_columns,
             time_zone: options.time_zone.clone(),
             true_word: settings.bool_true_representation.clone(),
@@ -85,7 +99,7 @@ impl GuessOptions {
 
     /// The kind of what stands in quotes: a number there is a string, unless a setting says otherwise.
     pub fn quoted_field(&self, text: &[u8]) -> Guess {
-        if !self.csv_best_effort {
+        if !self.csv_best_effort || (self.csv_tuples_as_strings && text.starts_with(b"(")) {
             return Kind::String.into();
         }
         let number = self.number(text, self.exponent_floats).filter(|_| self.csv_numbers_in_strings).map(Guess::from);

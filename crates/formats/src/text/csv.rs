@@ -27,6 +27,8 @@ pub(crate) struct CsvOutput {
     schema: Arc<Schema>,
     header: Header,
     fields: Fields,
+    /// Whether the header names the elements of tuples rather than the tuples.
+    names_elements: bool,
     delimiter: u8,
     end_of_line: &'static [u8],
 }
@@ -37,6 +39,8 @@ impl CsvOutput {
             schema: schema.clone(),
             header,
             fields: Fields::new(TextStyle::Csv, options),
+            names_elements: options.settings.output_format_csv_serialize_tuple_into_separate_columns
+                && options.settings.output_format_csv_header_serialize_tuple_into_separate_columns,
             delimiter: delimiter(options),
             end_of_line: if options.settings.output_format_csv_crlf_end_of_line { b"\r\n" } else { b"\n" },
         }
@@ -83,7 +87,12 @@ impl OutputFormat for CsvOutput {
     fn begin(&mut self, out: &mut Vec<u8>) {
         let (mut names, mut types) = (Vec::new(), Vec::new());
         for (name, data_type) in &self.schema.fields {
-            flatten(name, data_type, &mut names, &mut types);
+            if self.names_elements {
+                flatten(name, data_type, &mut names, &mut types);
+            } else {
+                names.push(name.to_string());
+                types.push(data_type.to_string());
+            }
         }
         if self.header.has_names() {
             self.header_row(&names, out);
@@ -145,6 +154,8 @@ pub(crate) struct CsvReader {
     /// Whether spaces before a field belong to it, since they may be delimiters.
     keeps_spaces: bool,
     enum_as_number: bool,
+    /// Whether a tuple is as many fields as it has elements, rather than one.
+    splits_tuples: bool,
     pub variable_columns: bool,
     skip_trailing_empty_lines: bool,
     skip_first_lines: u64,
@@ -200,6 +211,7 @@ impl CsvReader {
             trims: settings.input_format_csv_trim_whitespaces,
             keeps_spaces,
             enum_as_number: settings.input_format_csv_enum_as_number,
+            splits_tuples: settings.input_format_csv_deserialize_separate_columns_into_tuple,
             variable_columns: settings.input_format_csv_allow_variable_number_of_columns,
             skip_trailing_empty_lines: settings.input_format_csv_skip_trailing_empty_lines,
             skip_first_lines: settings.input_format_csv_skip_first_lines,
@@ -424,7 +436,9 @@ impl RowReader for CsvReader {
         let types = rows.table.schema.types().enumerate();
         self.columns = types
             .map(|(position, data_type)| match data_type {
-                DataType::Tuple(elements) if !elements.is_empty() => CsvColumn::Tuple(position, data_type.clone()),
+                DataType::Tuple(elements) if self.splits_tuples && !elements.is_empty() => {
+                    CsvColumn::Tuple(position, data_type.clone())
+                }
                 _ => self.one_field(Some(position), rows),
             })
             .collect();

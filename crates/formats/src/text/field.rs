@@ -116,7 +116,7 @@ impl Fields {
             text: options.text(),
             null: has_own_null.then(|| null.as_bytes().into()),
             bool_words: has_own_bool.then(words),
-            splits_tuples: style == TextStyle::Csv,
+            splits_tuples: style == TextStyle::Csv && settings.output_format_csv_serialize_tuple_into_separate_columns,
         }
     }
 

@@ -252,6 +252,8 @@ pub(crate) struct TemplateReader {
     ignores_spaces: bool,
     /// Whether a first line of CustomSeparated may be its head without the format's name saying so.
     detects_header: bool,
+    /// Whether rows of CustomSeparated may have any number of fields.
+    pub variable_columns: bool,
     /// The head of CustomSeparated, and the rule of its fields.
     custom: Option<(Header, Escaping)>,
     /// The table's column of each place.
@@ -278,6 +280,7 @@ impl TemplateReader {
             ends: Vec::new(),
             ignores_spaces,
             detects_header: false,
+            variable_columns: false,
             custom: None,
             columns: Vec::new(),
             rows: 0,
@@ -303,6 +306,7 @@ impl TemplateReader {
             ],
             ignores_spaces,
             detects_header: settings.input_format_custom_detect_header,
+            variable_columns: settings.input_format_custom_allow_variable_number_of_columns,
             custom: Some((header, rule)),
             columns: Vec::new(),
             rows: 0,
@@ -326,6 +330,28 @@ impl TemplateReader {
         }
         let message = format!("Cannot parse input: expected '{}'", String::from_utf8_lossy(text).escape_debug());
         Err(Stop::Bad(Error::new(ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED, message)))
+    }
+
+    /// Whether a text that is not empty comes next.
+    fn is_next(&self, input: &mut Cursor<'_>, text: &[u8]) -> Result<bool, Stop> {
+        let text = if self.ignores_spaces { text.trim_ascii() } else { text };
+        if self.ignores_spaces {
+            skip_spaces(input);
+        }
+        if !input.is_last() && text.starts_with(input.rest()) && input.rest().len() < text.len() {
+            return Err(Stop::Incomplete);
+        }
+        Ok(!text.is_empty() && input.rest().starts_with(text))
+    }
+
+    /// Whether a row of any number of fields ends here.
+    fn is_row_end(&self, input: &mut Cursor<'_>) -> Result<bool, Stop> {
+        match self.ends.as_slice() {
+            [_, after] if self.variable_columns => {
+                Ok(self.is_next(input, after)? || (input.is_last() && input.is_empty()))
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Steps over what stands before the first row.
@@ -358,6 +384,10 @@ impl TemplateReader {
         let [between, after] = self.ends.as_slice() else { return Ok(Vec::new()) };
         self.expect(input, self.row.text(0))?;
         let mut fields = Vec::new();
+        if self.is_row_end(input)? {
+            self.expect(input, after)?;
+            return Ok(fields);
+        }
         loop {
             fields.push(rule.take(input, &[between, after])?);
             if !between.is_empty() && input.rest().starts_with(between) {
@@ -411,7 +441,13 @@ impl TemplateReader {
             self.expect(input, &self.between)?;
         }
         for (at, ((_, rule), position)) in self.row.places.iter().zip(&self.columns).enumerate() {
+            if at > 0 && self.is_row_end(input)? {
+                break;
+            }
             self.expect(input, self.row.text(at))?;
+            if at == 0 && self.is_row_end(input)? {
+                break;
+            }
             let next = self.row.text(at + 1);
             let next = if self.ignores_spaces { next.trim_ascii() } else { next };
             let is_final = next.is_empty() && at + 1 == self.row.places.len();
@@ -422,6 +458,16 @@ impl TemplateReader {
             let field = rule.unwrap_or(Escaping::Raw).take(input, &delimiters)?;
             if let (Some(rule), Some(position)) = (rule, position) {
                 rule.read(field, *position, rows)?;
+            }
+        }
+        if let Some((_, rule)) = self.custom
+            && let [between, after] = self.ends.as_slice()
+            && self.variable_columns
+        {
+            // Fields behind the last column are passed over.
+            while self.is_next(input, between)? {
+                self.expect(input, between)?;
+                rule.take(input, &[between, after])?;
             }
         }
         let last = self.row.text(self.row.places.len());

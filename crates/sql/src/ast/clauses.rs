@@ -12,6 +12,7 @@ impl Statement {
             Self::Describe(describe) => Some(&describe.output),
             Self::Kill(kill) => Some(&kill.output),
             Self::Optimize(optimize) => Some(&optimize.output),
+            Self::Drop(drop) => Some(&drop.output),
             Self::Check(check) => Some(&check.output),
             Self::AlterTable(alter) => Some(&alter.output),
             Self::ExecuteAs(execute) => execute.statement.as_deref()?.output(),

@@ -1,6 +1,6 @@
 //! DROP, DETACH, TRUNCATE and UNDROP.
 
-use super::{Identifier, OnCluster, TableName};
+use super::{Identifier, OnCluster, Output, TableName};
 
 /// `DROP | DETACH | TRUNCATE` of a database or of tables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +21,8 @@ pub struct Drop {
     pub permanently: bool,
     /// `NO DELAY` or `SYNC`.
     pub sync: bool,
+    /// `FORMAT`, `SETTINGS`.
+    pub output: Output,
 }
 
 /// What to do.

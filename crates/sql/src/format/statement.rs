@@ -214,6 +214,7 @@ impl Writer {
         if drop.sync {
             self.text(" SYNC");
         }
+        self.output(&drop.output);
     }
 
     fn drop_object(&mut self, drop: &DropObject) {

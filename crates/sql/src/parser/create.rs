@@ -248,7 +248,7 @@ impl Parser<'_> {
                 view.refresh = Some(self.refresh_strategy()?);
             } else if self.keywords(&[K::TO, K::INNER, K::UUID], "TO INNER UUID") {
                 view.to_inner_uuid = Some(self.string_text()?);
-            } else if view.to.is_none() && self.keyword(K::TO) {
+            } else if kind != ViewKind::Plain && view.to.is_none() && self.keyword(K::TO) {
                 view.to = Some(self.table_name()?);
             } else if view.elements.is_none() && self.at(T::OpenRound) && !self.at_query() {
                 view.elements = Some(self.view_elements()?);

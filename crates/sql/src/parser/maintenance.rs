@@ -6,6 +6,7 @@ use crate::ast::{
     Literal, ObjectKind, Optimize, Output, PartitionSelector, Rename, RenameKind, SettingValue, Statement, TableName,
     Undrop,
 };
+use crate::error::SYNTAX_ERROR;
 
 impl Parser<'_> {
     /// A statement, or several in parallel.
@@ -168,6 +169,9 @@ impl Parser<'_> {
             K::DICTIONARY if named => DropTarget::Dictionary(self.named_table()?),
             _ => DropTarget::Tables(self.list(|p| p.named_table())?),
         };
+        if action != DropAction::Drop && matches!(&target, DropTarget::Tables(tables) if tables.len() > 1) {
+            return self.fatal(SYNTAX_ERROR, "Only DROP may name several tables");
+        }
         let cluster = self.on_cluster()?;
         let permanently = self.keyword(K::PERMANENTLY);
         let sync = self.keywords(&[K::NO, K::DELAY], "NO DELAY") || self.keyword(K::SYNC);
@@ -180,6 +184,7 @@ impl Parser<'_> {
             cluster,
             permanently,
             sync,
+            output: self.output()?,
         })))
     }
 
@@ -204,6 +209,7 @@ impl Parser<'_> {
             cluster,
             permanently: false,
             sync: self.keyword(K::SYNC),
+            output: self.output()?,
         })))
     }
 

@@ -668,6 +668,10 @@ impl Parser<'_> {
             self.need_keyword(K::ON)?;
             JoinConstraint::On(self.expression()?)
         };
+        if kind == JoinKind::Paste && strictness != JoinStrictness::Unspecified {
+            return self
+                .fatal(SYNTAX_ERROR, "PASTE JOIN has no strictness: ANY, ALL and their like cannot stand with it");
+        }
         if matches!(strictness, JoinStrictness::Semi | JoinStrictness::Anti)
             && !matches!(kind, JoinKind::Left | JoinKind::Right | JoinKind::Inner)
         {

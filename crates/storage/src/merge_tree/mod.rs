@@ -330,10 +330,7 @@ impl MergeTree {
         Ok(Arc::new(Self {
             projections,
             table_id: self.table_id,
-            packings: chunks::packing::packings(
-                &identity,
-                settings.codec.unwrap_or(chunks::packing::OF_SMALL_PARTS),
-            )?,
+            packings: chunks::packing::packings(&identity, settings.codec.unwrap_or(chunks::packing::OF_SMALL_PARTS))?,
             indices: SkipIndex::all(&identity, &settings, &self.binding),
             record: ArcSwap::from_pointee(record),
             settings,

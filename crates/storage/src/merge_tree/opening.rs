@@ -75,10 +75,7 @@ impl MergeTree {
         let table = Self {
             projections,
             table_id,
-            packings: chunks::packing::packings(
-                &identity,
-                settings.codec.unwrap_or(chunks::packing::OF_SMALL_PARTS),
-            )?,
+            packings: chunks::packing::packings(&identity, settings.codec.unwrap_or(chunks::packing::OF_SMALL_PARTS))?,
             indices: SkipIndex::all(&identity, &settings, &binding),
             defaults: Arc::new(ColumnDefaults::new(&identity.definition, &binding)),
             binding,

@@ -579,6 +579,7 @@ settings! {
     input_format_tsv_skip_trailing_empty_lines: bool as Bool = "0", "Whether empty lines at the end of TSV are left out.";
     input_format_csv_allow_variable_number_of_columns: bool as Bool = "0", "Whether rows of CSV may have fewer fields, which have their defaults, or more, which are left out.";
     input_format_tsv_allow_variable_number_of_columns: bool as Bool = "0", "Whether rows of TSV may have fewer fields, which have their defaults, or more, which are left out.";
+    input_format_custom_allow_variable_number_of_columns: bool as Bool = "0", "Whether rows of CustomSeparated may have fewer fields, which have their defaults, or more, which are left out.";
     input_format_json_compact_allow_variable_number_of_columns: bool as Bool = "0", "Whether rows of JSONCompactEachRow may have fewer values, which have their defaults, or more, which are left out.";
     input_format_csv_trim_whitespaces: bool as Bool = "1", "Whether spaces and tabs around strings without quotes in CSV are left out.";
     input_format_csv_allow_whitespace_or_tab_as_delimiter: bool as Bool = "0", "Whether the delimiter of CSV may be a space or a tab.";
@@ -624,7 +625,11 @@ settings! {
     output_format_json_array_of_rows: bool as Bool = "0", "Whether JSONEachRow writes one array of all rows.";
     output_format_pretty_max_rows: u64 as UInt64 = "1000", "The most rows that Pretty formats show.";
     output_format_pretty_max_column_pad_width: u64 as UInt64 = "250", "The widest padding of a column in Pretty formats.";
-    output_format_pretty_color: String as String(UInt64Auto) = "auto" only ["auto", "0"], "Whether Pretty formats colour: they do not.";
+    output_format_pretty_color: String as String(UInt64Auto) = "auto" only ["auto", "0", "1"], "Whether Pretty formats and Vertical colour: with 1 alone.";
+    output_format_pretty_highlight_digit_groups: bool as Bool = "1", "Whether digits of large numbers are underlined in groups, where there are colours.";
+    output_format_pretty_highlight_trailing_spaces: bool as Bool = "1", "Whether white space at the end of strings is underlined, where there are colours.";
+    output_format_pretty_squash_consecutive_ms: u64 as UInt64 = "50", "Whether all rows make one table in Pretty formats: with 0 each block is a table, if the format's name does not end in MonoBlock.";
+    output_format_pretty_glue_chunks: String as String(UInt64Auto) = "auto" only ["auto", "0", "1"], "Whether Pretty formats add a block to the table before it in a terminal, where each block is a table: with 1 alone.";
     output_format_pretty_row_numbers: bool as Bool = "1", "Whether Pretty formats number rows.";
     output_format_pretty_grid_charset: String as String = "UTF-8", "The characters of lines in Pretty formats: UTF-8 or ASCII.";
     output_format_pretty_display_footer_column_names: u64 as UInt64 = "1", "Whether the columns' names come again below a long table in Pretty formats.";
@@ -687,6 +692,14 @@ settings! {
     input_format_with_names_use_header: bool as Bool = "1" only ["1"], "Whether the header of WithNames formats names the columns: it does.";
     input_format_with_types_use_header: bool as Bool = "1", "Whether the types of WithNamesAndTypes formats are checked.";
     input_format_null_as_default: bool as Bool = "1", "Whether NULL in input becomes the default of a column that takes no NULL.";
+    input_format_force_null_for_omitted_fields: bool as Bool = "0", "Whether a column that the input leaves out has to be nullable.";
+    input_format_parquet_max_block_size: u64 as NonZeroUInt64 = "65409", "The most rows of a block of Parquet input, where it is set.";
+    output_format_csv_serialize_tuple_into_separate_columns: bool as Bool = "1", "Whether CSV writes each element of a tuple as a field.";
+    output_format_csv_header_serialize_tuple_into_separate_columns: bool as Bool = "1", "Whether the header of CSV names such elements rather than their tuples.";
+    input_format_csv_deserialize_separate_columns_into_tuple: bool as Bool = "1", "Whether a tuple in CSV is a field for each of its elements.";
+    input_format_csv_try_infer_strings_from_quoted_tuples: bool as Bool = "1", "Whether a tuple in quotes is inferred to be a string in CSV.";
+    input_format_json_try_infer_named_tuples_from_objects: bool as Bool = "1", "Whether objects of JSON are inferred to be tuples; else they are strings, or maps where those are not read.";
+    input_format_json_use_string_type_for_ambiguous_paths_in_named_tuples_inference_from_objects: bool as Bool = "0", "Whether a key of JSON that has both objects and other values is inferred to be a string.";
     input_format_defaults_for_omitted_fields: bool as Bool = "1", "Whether omitted fields get the column's DEFAULT.";
     input_format_tsv_empty_as_default: bool as Bool = "0", "Whether an empty TSV field is the column's default.";
     input_format_csv_empty_as_default: bool as Bool = "1", "Whether an empty CSV field is the column's default.";

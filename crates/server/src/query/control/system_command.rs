@@ -103,8 +103,12 @@ pub(in crate::query) async fn run(
         | SystemCommand::StopReplicatedDdlQueries
         | SystemCommand::StartReplicatedDdlQueries
         | SystemCommand::RestartReplicas => Ok(Answer::Done),
-        // Tables have their parts and the parts' keys from the server's start on.
-        SystemCommand::WaitLoadingParts | SystemCommand::LoadPrimaryKey => Ok(Answer::Done),
+        // Tables have their parts and the parts' keys from the server's start to its end.
+        SystemCommand::WaitLoadingParts | SystemCommand::LoadPrimaryKey | SystemCommand::UnloadPrimaryKey => {
+            Ok(Answer::Done)
+        }
+        // What is cached of files is in memory alone.
+        SystemCommand::SyncFileCache => Ok(Answer::Done),
         SystemCommand::SyncReplica | SystemCommand::RestartReplica | SystemCommand::RestoreReplica => {
             Err(none_of_the_kind(session, statement, "replicated"))
         }

@@ -62,7 +62,7 @@ pub(in crate::query) async fn run(
             let inner = format!(
                 "SELECT name AS field, type AS type, if(startsWith(type, 'Nullable'), 'YES', 'NO') AS `null`, \
                  trimBoth(concat(if(is_in_primary_key, 'PRI', ''), if(is_in_sorting_key, ' SOR', ''))) AS `key`, \
-                 if(default_expression = '', NULL, default_expression) AS `default`, '' AS extra{more}, position AS position \
+                 if(default_expression = '', NULL, default_expression) AS `default`, '' AS extra{more} \
                  FROM system.columns WHERE database = {} AND table = {}",
                 literal(&database),
                 literal(&table)
@@ -73,7 +73,7 @@ pub(in crate::query) async fn run(
                 "field, type, `null`, `key`, `default`, extra"
             };
             filtered(
-                &format!("SELECT {columns} FROM ({inner}) ORDER BY position"),
+                &format!("SELECT {columns} FROM ({inner}) ORDER BY field"),
                 filter.as_ref(),
                 limit.as_ref(),
                 "field",
