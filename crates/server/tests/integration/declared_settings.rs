@@ -83,7 +83,7 @@ fn values_that_nothing_carries_out_are_refused() {
         settings.set(setting.name, setting.default).unwrap();
     }
     for (name, value) in
-        [("dialect", "prql"), ("default_table_engine", "SharedMergeTree"), ("output_format_pretty_color", "1")]
+        [("dialect", "prql"), ("default_table_engine", "SharedMergeTree"), ("input_format_with_names_use_header", "0")]
     {
         let error = settings.set(name, value).unwrap_err();
         assert_eq!(error.code, squall_types::ErrorCode::SUPPORT_IS_DISABLED, "{error}");
