@@ -707,7 +707,7 @@ def test_what_is_hidden_is_not_looked_up(hidden_rows):
     as_u = {"user": "u", "password": "pw"}
     server.query("CREATE TABLE own.source (a UInt64, secret String) ENGINE = Memory", **as_u)
     server.query(own_dictionary.format("DB 'own' TABLE 'source'"), **as_u)
-    server.query("DROP TABLE own.source", **as_u)
+    server.query("DROP TABLE own.source SETTINGS check_table_dependencies = 0", **as_u)
     server.query("CREATE TABLE own.source AS merge('default', '^m$')", **as_u)
     assert code_of(server, "SELECT dictGet('own.d', 'secret', toUInt64(500))", "u") == 482
 

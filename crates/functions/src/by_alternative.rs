@@ -60,6 +60,10 @@ pub(crate) fn bind(
             }
         }
     }
+    // A truth is one, whether it was made of a `Bool` or of numbers.
+    if results.len() > 1 && results.iter().all(|result| matches!(result, DataType::UInt8 | DataType::Bool)) {
+        results = vec![DataType::UInt8];
+    }
     let return_type = match (&results[..], &mixed) {
         ([], _) => {
             let names: Vec<String> = tried.iter().map(ToString::to_string).collect();

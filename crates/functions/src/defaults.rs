@@ -100,7 +100,11 @@ fn bind_otherwise(
         let inner = bind(function, &arguments.collect::<Vec<_>>(), context)?;
         return Ok(Some(Arc::new(OnComputed { inner, computed })));
     }
-    let Some(at) = arguments.iter().position(|argument| argument.data_type.is_of_alternatives()) else {
+    let is_apart = |argument: &Argument| match argument.data_type {
+        DataType::Variant(_) => !function.defaults().variants,
+        _ => argument.data_type.is_of_alternatives(),
+    };
+    let Some(at) = arguments.iter().position(is_apart) else {
         return Ok(None);
     };
     let inner = crate::by_alternative::bind(function.name(), arguments, at, context)?;

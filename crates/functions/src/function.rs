@@ -112,6 +112,11 @@ pub trait ScalarFunction: Send + Sync {
         false
     }
 
+    /// Whether its third argument says how texts are cut into words: as a text index of its first argument does, where it has none.
+    fn searches_words(&self) -> bool {
+        false
+    }
+
     /// Whether its name alone is a call of it, where nothing else has that name: `SELECT CURRENT_DATE`.
     fn stands_alone(&self) -> bool {
         false
@@ -142,6 +147,8 @@ pub struct Defaults {
     pub types: bool,
     /// A `BFloat16` among them stays one.
     pub halves: bool,
+    /// A `Variant` is one value; otherwise the function runs over the values of each of its types apart.
+    pub variants: bool,
 }
 
 impl Default for Defaults {
@@ -154,6 +161,7 @@ impl Default for Defaults {
             constants: true,
             types: true,
             halves: false,
+            variants: false,
         }
     }
 }

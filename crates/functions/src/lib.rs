@@ -37,7 +37,7 @@ pub use registry::{
     FunctionDescription, aggregate_combinators, aggregate_exists, aggregate_merged_by, aggregate_name_parts,
     aggregate_of_states, all_functions, canonical_name, check_aggregate_allowed, check_type, edit_distance,
     higher_order, ignores_order, looks_up, merge_of_states, resolve_aggregate, resolve_scalar, resolve_simple,
-    scalar_exists, shows_names, stands_alone, state_and_merge, unknown_function,
+    scalar_exists, searches_words, shows_names, stands_alone, state_and_merge, unknown_function,
 };
 pub use scalar::collation::COLLATIONS;
 pub use scalar::conversion::check_alternatives;

@@ -53,6 +53,11 @@ pub fn shows_names(name: &str) -> bool {
     scalar(name).is_some_and(|function| function.shows_names())
 }
 
+/// Whether a scalar function of two arguments takes the tokenizer of a text index as its third: `hasAnyTokens`.
+pub fn searches_words(name: &str) -> bool {
+    scalar(name).is_some_and(|function| function.searches_words())
+}
+
 /// Whether a name alone is a call of the function of this name, where nothing else has it: `CURRENT_DATE`.
 pub fn stands_alone(name: &str) -> bool {
     scalar(name).is_some_and(|function| function.stands_alone())

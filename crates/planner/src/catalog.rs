@@ -164,6 +164,10 @@ pub trait TableMetadata: Send + Sync + Debug {
     fn sampling_key(&self) -> Option<&Arc<str>> {
         None
     }
+    /// The tokenizer of the text index over an expression of the table's columns, as `hasAnyTokens` takes it.
+    fn tokenizer(&self, _expression: &Expression) -> Option<String> {
+        None
+    }
     /// The same table with columns behind its own that tell of where rows are from: `_part` and its kin. `None` where it has none.
     fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
         None

@@ -288,6 +288,7 @@ fn inner_definition(
         source: Some(ast::CreateSource::Query(Box::new(query.clone()))),
         empty: true,
         comment: None,
+        output: ast::Output::default(),
     };
     plan_table_definition(&table, context)
 }

@@ -253,7 +253,7 @@ fn rows_of_query(
 ) -> Result<Plan> {
     let settings = analyzer.context.settings_within(query)?;
     if parameters.is_none() && settings.is_none() {
-        return analyzer.nested(|| analyzer.plan_body(&query.body, None));
+        return analyzer.nested(|| analyzer.plan_within(&query.body, None));
     }
     let mut context = match &settings {
         Some(settings) => analyzer.context.under(settings),
@@ -263,5 +263,5 @@ fn rows_of_query(
         context.parameters = parameters;
     }
     let within = analyzer.with_context(&context);
-    within.nested(|| within.plan_body(&query.body, None))
+    within.nested(|| within.plan_within(&query.body, None))
 }

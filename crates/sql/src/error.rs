@@ -4,6 +4,8 @@ use std::fmt;
 
 /// `SYNTAX_ERROR`.
 pub const SYNTAX_ERROR: u16 = 62;
+/// ClickHouse's `BAD_ARGUMENTS`.
+pub const BAD_ARGUMENTS: u16 = 36;
 /// `TOO_DEEP_AST`.
 pub const TOO_DEEP_AST: u16 = 167;
 /// `TOO_BIG_AST`.

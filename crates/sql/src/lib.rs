@@ -29,8 +29,8 @@ mod spelled_token;
 pub use dump::dump;
 pub use error::{SYNTAX_ERROR, SyntaxError};
 pub use format::{
-    format, format_data_type, format_explicit, format_expression, format_literal, format_one_line, format_projection,
-    format_projection_select, format_refresh, format_ttl,
+    Quoting, format, format_data_type, format_explicit, format_expression, format_literal, format_one_line,
+    format_projection, format_projection_select, format_quoted, format_refresh, format_ttl,
 };
 pub use keyword::{is_keyword, keywords};
 pub use normalize::{Normalized, normalize};

@@ -23,6 +23,11 @@ impl RowClaims {
         self.total
     }
 
+    /// Whether all rows were handed out.
+    pub(crate) fn is_over(&self) -> bool {
+        self.next.load(Ordering::Relaxed) >= self.total
+    }
+
     /// Claims the next rows, at most `rows` of them and at least one.
     pub(crate) fn claim(&self, rows: u64) -> Claim {
         let rows = rows.clamp(1, CLAIM_ROWS_MAX);

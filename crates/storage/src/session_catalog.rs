@@ -51,6 +51,6 @@ impl Catalog for SessionCatalog {
         context: &PlannerContext<'_>,
     ) -> Result<Arc<dyn TableMetadata>> {
         let columns_of = |structure: &str| plan_structure(structure, context);
-        Ok(Arc::new(TableHandle(generated::table_function(name, arguments, &columns_of)?)))
+        Ok(Arc::new(TableHandle(generated::table_function(name, arguments, &columns_of, &context.functions)?)))
     }
 }

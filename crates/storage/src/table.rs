@@ -647,6 +647,9 @@ impl TableMetadata for TableHandle {
     fn sampling_key(&self) -> Option<&Arc<str>> {
         self.0.sampling_key()
     }
+    fn tokenizer(&self, expression: &Expression) -> Option<String> {
+        self.0.tokenizer(expression)
+    }
     fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
         self.0.with_part_columns()
     }

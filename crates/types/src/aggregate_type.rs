@@ -19,6 +19,16 @@ pub struct AggregateType {
     pub arguments: Arc<[DataType]>,
 }
 
+/// The type with tuples whose elements have no names: those do not change states.
+fn unnamed(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Array(item) => DataType::array(unnamed(item)),
+        DataType::Map(key, value) => DataType::Map(Arc::new(unnamed(key)), Arc::new(unnamed(value))),
+        DataType::Tuple(elements) => DataType::tuple(elements.iter().map(|element| unnamed(&element.data_type))),
+        other => other.clone(),
+    }
+}
+
 impl AggregateType {
     /// The newest form of a function's states, where it has several: those over arrays of keys and values do.
     pub fn newest_version(function: &str, arguments: &[DataType]) -> Option<u64> {
@@ -46,6 +56,7 @@ impl AggregateType {
             }
         }
         for argument in &mut arguments {
+            *argument = unnamed(argument);
             if let DataType::Decimal(digits, scale) = argument {
                 *argument = DataType::Decimal(widest(*digits), *scale);
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::data_type::DataType;
 use crate::error::{Error, ErrorCode, Result};
+use crate::supertype::least_supertype;
 
 /// The number in place of an alternative's that stands for NULL.
 pub const NULL_ALTERNATIVE: u8 = u8::MAX;
@@ -90,34 +91,17 @@ impl DataType {
     }
 }
 
-/// Whether values of one type are easily taken for those of another.
+/// Whether values of one type are easily taken for those of another: where both have a type in common.
 fn are_similar(left: &DataType, right: &DataType) -> bool {
-    let is_number = |data_type: &DataType| {
-        data_type.is_any_integer() || data_type.is_any_float() || data_type.is_decimal() || *data_type == DataType::Bool
-    };
-    let is_day = |data_type: &DataType| matches!(data_type, DataType::Date | DataType::Date32);
-    let is_moment = |data_type: &DataType| matches!(data_type, DataType::DateTime(_) | DataType::DateTime64(..));
-    match (left, right) {
-        (DataType::LowCardinality(left), right) | (right, DataType::LowCardinality(left)) => {
-            **left == *right || are_similar(left, right)
-        }
-        (DataType::Array(left), DataType::Array(right)) => are_similar(left, right),
-        (DataType::Nullable(left), right) | (right, DataType::Nullable(left)) => {
-            **left == *right || are_similar(left, right)
-        }
-        (DataType::Tuple(left), DataType::Tuple(right)) if left.len() == right.len() => {
-            let mut pairs = left.iter().zip(right.iter());
-            pairs.all(|(left, right)| {
-                left.data_type == right.data_type || are_similar(&left.data_type, &right.data_type)
-            })
-        }
-        (DataType::Map(left_key, left), DataType::Map(right_key, right)) => {
-            (left_key == right_key || are_similar(left_key, right_key)) && (left == right || are_similar(left, right))
-        }
-        (left, right) => {
-            is_number(left) && is_number(right) || is_day(left) && is_day(right) || is_moment(left) && is_moment(right)
-        }
+    let pair = [left, right];
+    let has = |is_so: fn(&DataType) -> bool| pair.into_iter().any(is_so);
+    if has(|one| *one == DataType::Bool)
+        || has(|one| *one == DataType::IPv4) && has(|one| *one == DataType::IPv6)
+        || has(DataType::is_any_float) && has(DataType::is_decimal)
+    {
+        return false;
     }
+    least_supertype(&[left.clone(), right.clone()]).is_ok_and(|common| !common.is_of_alternatives())
 }
 
 #[cfg(test)]
@@ -131,7 +115,10 @@ mod tests {
             ("Array(Variant(UInt8, UInt16))", true),
             ("Variant(String, LowCardinality(String))", true),
             ("Variant(Array(UInt8), Array(UInt16))", true),
-            ("Variant(UInt8, String, Array(UInt8), Date, DateTime)", false),
+            ("Variant(Date, DateTime)", true),
+            ("Variant(Int8, UInt64)", false),
+            ("Variant(Bool, UInt8)", false),
+            ("Variant(UInt8, String, Array(UInt8), Date)", false),
         ] {
             let data_type = DataType::parse(name).unwrap();
             assert_eq!(data_type.suspicious_alternatives().is_some(), similar, "{name}");

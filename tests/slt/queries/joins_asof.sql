@@ -13,7 +13,7 @@ select * from x asof join y on x.a=y.a and x.t >= y.t order by all;
 select * from x asof left join y on x.a=y.a and x.t >= y.t order by all;
 select * from x asof join y using (a,t) order by all;
 select *, t, y.t from x asof left join y using (a,t) order by all settings join_use_nulls=1;
-select * from x asof join y on x.t >= y.t order by all;
+select * from x asof join y on x.t >= y.t order by all settings join_algorithm='full_sorting_merge';
 select * from x asof join y on x.a=y.a order by all;
 select * from x asof right join y on x.a=y.a and x.t>=y.t order by all;
 select * from x asof full join y on x.a=y.a and x.t>=y.t order by all;
@@ -27,7 +27,7 @@ select * from x asof left join y on x.a=y.a and x.n>=y.t order by all;
 select * from x asof left join y on x.a=y.a and x.t+1>=y.t*2 order by all;
 select * from x asof left join y on x.a=y.a and toInt64(x.t)>=y.t order by all;
 select * from x asof left join y on x.a=y.a and toString(x.t)>=toString(y.t) order by all;
-select * from x asof left join y using (t) order by all;
+select * from x asof left join y using (t) order by all settings join_algorithm='full_sorting_merge';
 select * from x asof left join y using (a,n) order by all;
 select t from x asof left join y using (a,t) order by all;
 select y.t,x.t,yv from x asof left join y using (a,t) order by all;
@@ -51,3 +51,9 @@ select * from (select 0 as k, toDecimal64(1.5, 2) as v) l asof join (select 0 as
 select * from (select 0 as k, toDecimal128(number, 20) / 3 as v from numbers(4)) l asof join (select 0 as k, toDecimal256(number, 30) as v from numbers(3)) r on l.k = r.k and l.v >= r.v order by v;
 select * from (select 1 as k, toInt128(5) as v) l asof left join (select 1 as k, toInt128(5) as v where 0) r on l.k = r.k and l.v > r.v;
 select * from (select 0 as k, 'a' as v) l asof join (select 0 as k, 'a' as v) r using (k, v);
+-- Without an equality.
+select l.a, r.b from (select number * 2 as a from numbers(5)) l asof join (select number * 3 + 1 as b from numbers(4)) r on l.a >= r.b order by 1 settings join_algorithm = 'full_sorting_merge';
+select l.a, r.b from (select number * 2 as a from numbers(5)) l asof left join (select number * 3 + 1 as b from numbers(4)) r on l.a < r.b order by 1 settings join_algorithm = 'full_sorting_merge';
+select a, v from (select number * 2 as a from numbers(5)) l asof left join (select number * 3 + 1 as a, number as v from numbers(4)) r using (a) order by a settings join_algorithm = 'full_sorting_merge';
+select sum(l.a), sum(r.b), count() from (select number as a from numbers(100000)) l asof left join (select number * 7 + 3 as b from numbers(10000)) r on l.a >= r.b settings join_algorithm = 'full_sorting_merge';
+select l.a, r.b from (select number as a from numbers(3)) l asof left join (select number as b from numbers(3) where number > 9) r on l.a >= r.b order by 1 settings join_algorithm = 'full_sorting_merge';

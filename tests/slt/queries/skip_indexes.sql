@@ -77,3 +77,19 @@ SELECT count() FROM sw WHERE has(l, '7') SETTINGS force_data_skipping_indices = 
 SELECT count() FROM sw WHERE m['key1'] != 'v' SETTINGS force_data_skipping_indices = 'of_m';
 SELECT count() FROM sw WHERE k = 5 SETTINGS force_data_skipping_indices = 'of_s';
 DROP TABLE sw;
+-- indexHint leaves out what its arguments leave out, and holds for the rest.
+create table hinted (p UInt8, k UInt64, v UInt64, index by_set v type set(100) granularity 1, index by_range v type minmax granularity 1) engine = MergeTree partition by p order by k settings index_granularity = 1000, index_granularity_bytes = 0, min_bytes_for_wide_part = 0;
+insert into hinted select number < 5000, number, intDiv(number, 100) from numbers(10000);
+select count() < 5000, countIf(k = 7) from hinted where indexHint(k = 7) settings optimize_use_implicit_projections = 0, optimize_trivial_count_query = 0;
+select count() < 5000, countIf(k in (7, 6500)) from hinted where indexHint(k in (7, 6500)) settings optimize_use_implicit_projections = 0, optimize_trivial_count_query = 0;
+select count() < 5000, countIf(k < 2500) from hinted where indexHint(k < 2500, p = 1) settings optimize_use_implicit_projections = 0, optimize_trivial_count_query = 0;
+select count() from hinted where indexHint(k < 2500) and v < 3 settings optimize_use_implicit_projections = 0, optimize_trivial_count_query = 0;
+select count() from hinted where indexHint(v = 33) settings optimize_use_implicit_projections = 0, optimize_trivial_count_query = 0;
+select count() from hinted where indexHint(v in (33, 77)) settings optimize_use_implicit_projections = 0, optimize_trivial_count_query = 0;
+select count() from hinted where indexHint(v in (select 33 union all select 77)) settings optimize_use_implicit_projections = 0, optimize_trivial_count_query = 0;
+select count() from hinted where indexHint(_partition_id = '1') settings optimize_use_implicit_projections = 0, optimize_trivial_count_query = 0;
+select count() from hinted prewhere indexHint(_partition_id = '1') where v < 80 settings optimize_use_implicit_projections = 0, optimize_trivial_count_query = 0;
+select count() < 5000, countIf(k in (7, 8500)) from hinted where indexHint(k = 7 or k = 8500) settings optimize_use_implicit_projections = 0, optimize_trivial_count_query = 0;
+select count() from hinted where not indexHint(k = 7) settings optimize_use_implicit_projections = 0, optimize_trivial_count_query = 0;
+select indexHint(1), indexHint(0), indexHint(NULL), indexHint(k) from hinted where k = 0;
+drop table hinted;

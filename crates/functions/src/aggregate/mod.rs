@@ -36,7 +36,8 @@ const COMBINATORS_MAX: usize = 8;
 
 /// Whether a name is an aggregate function's, with any combinators.
 pub(crate) fn exists(name: &str) -> bool {
-    let mut name = name;
+    // An alias may be of a function with a combinator.
+    let mut name = own_name(name);
     for _ in 0..=COMBINATORS_MAX {
         if Family::of(name).is_some() {
             return true;
@@ -51,7 +52,7 @@ pub(crate) fn exists(name: &str) -> bool {
 
 /// The function's own name and its combinators, the innermost first; `None` where there is no such function.
 pub(crate) fn name_parts(name: &str) -> Option<(&'static str, Vec<&'static str>)> {
-    let mut name = name;
+    let mut name = own_name(name);
     let mut combinators = Vec::new();
     for _ in 0..=COMBINATORS_MAX {
         if let Some(family) = Family::of(name) {
@@ -114,6 +115,7 @@ fn settle(
     arguments: &[DataType],
     combinators: usize,
 ) -> Result<Arc<dyn AggregateFunction>> {
+    let name = own_name(name);
     if let Some(family) = Family::of(name) {
         return settle_family(family, parameters, arguments);
     }
@@ -192,15 +194,8 @@ fn settle_states(
         }
         Combinator::Merge => {
             let state = combinator::merged_type(&full_name(nested), arguments)?;
-            let own;
-            let parameters = match parameters {
-                [] => {
-                    own = values::literals::read(&state.parameters)?;
-                    &own[..]
-                }
-                parameters => parameters,
-            };
             let function = settle(nested, parameters, &state.arguments, combinators - 1)?;
+            combinator::check_merged(nested, parameters, state)?;
             Arc::new(combinator::OverStates::new(function))
         }
         Combinator::SimpleState => {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::ArrowPrimitiveType;
-use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::arithmetic::{Shape, wide};
 use super::kernel::{argument_as, as_type, binary, unary};
-use super::simple::{Call, Function, Strings, integers, primitive_column};
-use super::{bit_strings, wide_bits};
+use super::simple::{Call, Function, Strings, floats, integers, primitive_column};
+use super::{address_bits, bit_strings, wide_bits};
 use crate::function::{BoundFunction, ScalarFunction};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
@@ -65,6 +65,9 @@ fn retyped(column: &Column, result: &DataType) -> Result<Column> {
 }
 
 fn combine(call: &Call<'_>, operation: Operation) -> Bound {
+    if let Some(bound) = address_bits::bind(call)? {
+        return Ok(bound);
+    }
     let wide = match operation {
         Operation::And => wide::Operation::And,
         Operation::Or => wide::Operation::Or,
@@ -87,6 +90,9 @@ fn combine(call: &Call<'_>, operation: Operation) -> Bound {
 }
 
 fn shift(call: &Call<'_>, operation: Operation) -> Bound {
+    if let Some(bound) = address_bits::bind(call)? {
+        return Ok(bound);
+    }
     if let Some(bound) = bit_strings::bind_shift(call, matches!(operation, Operation::ShiftLeft))? {
         return Ok(bound);
     }
@@ -171,8 +177,9 @@ fn bit_not(call: &Call<'_>) -> Bound {
     let shape = Shape::of_number(call, 0)?;
     let (result, operand) = (Shape { is_float: false, ..shape }.data_type(), unsigned(shape.bytes));
     call.bind(result.clone(), move |arguments, rows| {
-        // Floats are cut to integers first.
-        let arguments = as_type(&as_type(arguments, &result)?, &operand)?;
+        // Floats are cut to integers first; one that no integer is counts as the least one.
+        let integers = if shape.is_float { cut(arguments, rows, &result)? } else { as_type(arguments, &result)? };
+        let arguments = as_type(&integers, &operand)?;
         let column = match operand {
             DataType::UInt8 => unary::<UInt8Type, UInt8Type>(&operand, &arguments, rows, |value| !value),
             DataType::UInt16 => unary::<UInt16Type, UInt16Type>(&operand, &arguments, rows, |value| !value),
@@ -181,6 +188,14 @@ fn bit_not(call: &Call<'_>) -> Bound {
         }?;
         retyped(&column, &result)
     })
+}
+
+/// Floats cut to signed integers of their width.
+fn cut(arguments: &[Column], rows: usize, result: &DataType) -> Result<Vec<Column>> {
+    let limit = 2f64.powi(result.fixed_width_bytes().map_or(63, |bytes| 8 * bytes as i32 - 1));
+    let whole = |float: f64| if (-limit..limit).contains(&float) { float as i64 } else { -limit as i64 };
+    let values = floats(arguments, 0, rows)?.into_iter().map(whole).collect();
+    as_type(&[Column::from_primitive::<Int64Type>(DataType::Int64, values)], result)
 }
 
 fn bit_test(call: &Call<'_>) -> Bound {

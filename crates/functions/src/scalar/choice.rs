@@ -57,20 +57,38 @@ fn transform(call: &Call<'_>) -> Bound {
         }
     }
     let result = match has_otherwise {
-        true => least_supertype(&[(**to_type).clone(), call.type_of(3).clone()])?,
+        true => least_supertype(&[(**to_type).clone(), call.type_of(3).clone()]).map_err(|_| signature())?,
         false => {
             let common = least_supertype(&[value_type.clone(), (**from_type).clone()]);
             if common.is_err() {
                 return Err(signature());
             }
+            // What is not in the list stays as it is, so the list has values of its type.
+            if **to_type == DataType::Nothing || to_type.is_nullable() && !value_type.is_nullable() {
+                return Err(signature());
+            }
             least_supertype(&[value_type.clone(), (**to_type).clone()]).map_err(|_| signature())?
         }
     };
+    if result.inner().is_nested() || result.inner().is_decimal() && result.inner().precision() > 18 {
+        return Err(Error::not_implemented(format!("Unexpected type {result} in function 'transform'")));
+    }
     let (from, to) = (constant_array(call, 1)?, constant_array(call, 2)?);
     if from.len() != to.len() {
         return Err(Error::new(
             ErrorCode::BAD_ARGUMENTS,
             "Second and third arguments of function transform must be arrays of same size",
+        ));
+    }
+    if from.iter().any(Value::is_null) && !value_type.is_nullable() {
+        let is_only_null = from_type.inner() == &DataType::Nothing;
+        return Err(Error::new(
+            if is_only_null {
+                ErrorCode::CANNOT_CONVERT_TYPE
+            } else {
+                ErrorCode::CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
+            },
+            "Cannot convert NULL to a non-nullable type",
         ));
     }
     let options = CastOptions::new(CastMode::Plain, call.session_zone()?);

@@ -371,7 +371,7 @@ fn to_date_time(call: &Call<'_>) -> Bound {
 
 /// `Time64(argument 1)`, of milliseconds where there is none.
 fn time64(call: &Call<'_>) -> Result<DataType> {
-    call.arguments(1..=3)?;
+    call.arguments(1..=if call.name == "toTime64" { 2 } else { 3 })?;
     let Some(_) = call.arguments.get(1) else { return Ok(DataType::Time64(3)) };
     let digits = call.constant(1).and_then(Value::as_u64).ok_or_else(|| call.illegal(1))?;
     let digits = u8::try_from(digits).ok().filter(|digits| *digits <= 9).ok_or_else(|| {
@@ -625,7 +625,7 @@ fn cast_as(call: &Call<'_>, mode: CastMode) -> Bound {
         check_alternatives(&to)?;
     }
     let result = if mode == CastMode::OrNull {
-        if !to.is_nullable() && !to.can_be_inside_nullable() {
+        if !to.is_nullable() && !to.can_be_inside_nullable() && !to.is_of_alternatives() {
             return Err(Error::new(
                 ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
                 format!("Nested type {to} cannot be inside Nullable type"),

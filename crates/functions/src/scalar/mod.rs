@@ -1,5 +1,6 @@
 //! Scalar functions, a module per family. Each has a list `FUNCTIONS` of what it holds; the registry joins them.
 
+mod address_bits;
 pub(crate) mod alternatives;
 pub(crate) mod arithmetic;
 mod array;

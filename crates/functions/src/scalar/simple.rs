@@ -27,6 +27,7 @@ pub(crate) struct Function {
     looks_up: bool,
     stands_alone: bool,
     shows_names: bool,
+    searches_words: bool,
 }
 
 impl Function {
@@ -39,6 +40,7 @@ impl Function {
             constants: true,
             types: true,
             halves: false,
+            variants: false,
             nullable_result: false,
         };
         let properties = Properties::UNKNOWN;
@@ -51,6 +53,7 @@ impl Function {
             looks_up: false,
             stands_alone: false,
             shows_names: false,
+            searches_words: false,
         }
     }
 
@@ -120,6 +123,12 @@ impl Function {
         self
     }
 
+    /// Its third argument says how texts are cut into words.
+    pub const fn searching_words(mut self) -> Self {
+        self.searches_words = true;
+        self
+    }
+
     /// The names of its arguments come as a constant beside its first one.
     pub const fn showing_names(mut self) -> Self {
         self.shows_names = true;
@@ -168,6 +177,12 @@ impl Function {
         self
     }
 
+    /// The function sees a `Variant` itself.
+    pub const fn with_variants(mut self) -> Self {
+        self.defaults.variants = true;
+        self
+    }
+
     /// The result is never `LowCardinality`.
     pub const fn without_dictionary(mut self) -> Self {
         self.keeps_low_cardinality = false;
@@ -198,6 +213,10 @@ impl ScalarFunction for Function {
 
     fn shows_names(&self) -> bool {
         self.shows_names
+    }
+
+    fn searches_words(&self) -> bool {
+        self.searches_words
     }
 
     fn keeps_low_cardinality(&self) -> bool {

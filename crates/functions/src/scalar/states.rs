@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::types::Float64Type;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
+use super::other::refuse_deprecated;
 use super::simple::{Call, Function, Strings, StringsBuilder, argument, floats, integers};
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::{of_states, of_text, regression_of};
@@ -151,6 +152,7 @@ fn predict(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 
 fn accumulate(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=2)?;
+    refuse_deprecated(call)?;
     let function = of_argument(call)?;
     call.bind(function.return_type().clone(), move |arguments, rows| {
         let column = argument(arguments, 0)?.materialize()?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use squall_functions::{
     Argument, HigherOrderFunction, aggregate_exists, aggregate_name_parts, canonical_name, check_aggregate_allowed,
-    higher_order, looks_up, resolve_aggregate, resolve_scalar, scalar_exists, shows_names, unknown_function,
+    higher_order, looks_up, resolve_aggregate, resolve_scalar, scalar_exists, searches_words, shows_names, unknown_function,
 };
 use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
 use squall_types::settings::SettingType;
@@ -14,7 +14,9 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value, 
 use super::graph::{AggregateNode, HigherOrderNode, LAMBDA_DEPTH_MAX, NodeId};
 use super::membership::MEMBERSHIPS;
 use super::scope::{Local, Scope};
+use super::stage::Stage;
 use super::user_function::substituted;
+use crate::plan::Plan;
 use crate::uses::Used;
 
 /// Longer constants are computed while the query runs, where memory is accounted for.
@@ -25,6 +27,24 @@ fn gives_null_for_nulls(name: &str, parameters: &[Value], types: &[DataType]) ->
     let nullable: Vec<DataType> = types.iter().map(DataType::to_nullable).collect();
     !name.ends_with("OrNull")
         && resolve_aggregate(name, parameters, &nullable).is_ok_and(|function| function.return_type().is_nullable())
+}
+
+/// Whether a constant holds as a condition; `None` for what is none. NULL does not hold.
+fn truth(condition: &Value) -> Option<bool> {
+    match condition {
+        Value::Null => Some(false),
+        Value::Bool(value) => Some(*value),
+        value => value.as_u64().map(|value| value != 0),
+    }
+}
+
+/// Whether an argument stands for any number of arguments.
+fn stands_for_several(argument: &ast::Expression) -> bool {
+    match &argument.kind {
+        ExpressionKind::Matcher(_) => true,
+        ExpressionKind::Function(call) => call.name == "untuple",
+        _ => false,
+    }
 }
 
 impl Scope<'_> {
@@ -65,6 +85,9 @@ impl Scope<'_> {
             return Ok(node);
         }
         let is_scalar = call.parameters.is_none() && scalar_exists(&call.name);
+        if is_scalar && let Some(chosen) = self.chosen_branch(call)? {
+            return Ok(chosen);
+        }
         if is_scalar {
             if let Some(action) = call.nulls {
                 let words = match action {
@@ -74,10 +97,16 @@ impl Scope<'_> {
                 let message = format!("Function with name `{}` cannot use {words} NULLS", call.name);
                 return Err(self.in_scope(Error::new(ErrorCode::SYNTAX_ERROR, message)));
             }
-            let arguments = match looks_up(&call.name) {
+            let mut arguments = match looks_up(&call.name) {
                 true => self.lookup_arguments(&call.name, &call.arguments)?,
                 false => self.arguments(&call.arguments)?,
             };
+            if let [text, _] = arguments[..]
+                && searches_words(&call.name)
+                && let Some(tokenizer) = self.tokenizer_of(text)
+            {
+                arguments.push(self.graph.constant(Value::string(tokenizer), DataType::String));
+            }
             return self.scalar(&call.name, arguments);
         }
         let name = self.aggregate_name(&call.name);
@@ -99,6 +128,38 @@ impl Scope<'_> {
             }
             None => unknown_function(&call.name),
         }))
+    }
+
+    /// The branch that an `if` of a constant condition always takes, as the result's type. What is wrong with the other one does not matter.
+    fn chosen_branch(&mut self, call: &ast::Function) -> Result<Option<NodeId>> {
+        let [condition, branches @ ..] = &call.arguments[..] else { return Ok(None) };
+        let [then, otherwise] = branches else { return Ok(None) };
+        if canonical_name(&call.name).unwrap_or(&call.name) != "if" || call.arguments.iter().any(stands_for_several) {
+            return Ok(None);
+        }
+        let condition = self.resolve_argument(condition)?;
+        let Some(is_true) = self.graph.constant_value(condition).and_then(truth) else { return Ok(None) };
+        let chosen = self.resolve_argument(if is_true { then } else { otherwise })?;
+        let Ok(other) = self.resolve_argument(if is_true { otherwise } else { then }) else { return Ok(Some(chosen)) };
+        let (then, otherwise) = if is_true { (chosen, other) } else { (other, chosen) };
+        let whole = self.scalar("if", vec![condition, then, otherwise])?;
+        let data_type = self.graph.data_type(whole).clone();
+        if self.graph.constant_value(whole).is_some() {
+            return Ok(Some(whole));
+        }
+        match *self.graph.data_type(chosen) == data_type {
+            true => Ok(Some(chosen)),
+            false if self.graph.constant_value(chosen).is_some() => self.cast_node(chosen, &data_type).map(Some),
+            false => Ok(Some(whole)),
+        }
+    }
+
+    /// The tokenizer of the text index that a table has of an expression. Words are searched as the index has them, also in parts without
+    /// it.
+    fn tokenizer_of(&self, text: NodeId) -> Option<String> {
+        let table = self.source.as_table()?;
+        let stage = Stage::at(&self.graph, Plan::no_rows(Arc::default()), self.graph.columns());
+        table.tokenizer(&stage.lower(text).ok()?)
     }
 
     /// The node of a function that shows its arguments' names: they stand beside the first argument, which is no value itself.

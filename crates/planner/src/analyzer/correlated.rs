@@ -123,6 +123,13 @@ impl Scope<'_> {
         }
     }
 
+    /// The same as an expression of a subquery's plan.
+    pub fn outer_expression(&self, number: usize, data_type: &DataType) -> Expression {
+        let number = Expression::Constant { value: Value::UInt64(number as u64), data_type: DataType::UInt64 };
+        let function = Arc::new(OuterColumn(data_type.clone()));
+        Expression::Function { name: OUTER.into(), function, arguments: vec![number] }
+    }
+
     /// The node of a subquery that reads `references` of this scope. `value` is what IN looks for.
     ///
     /// # Errors

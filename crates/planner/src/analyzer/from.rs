@@ -157,7 +157,7 @@ impl Scope<'_> {
 
     /// The plan of a subquery that is a table.
     pub(super) fn plan_table(&self, query: &ast::Query) -> Result<Plan> {
-        self.analyzer.nested(|| self.analyzer.plan_body(&query.body, Some(self)))
+        self.analyzer.nested(|| self.analyzer.plan_within(&query.body, Some(self)))
     }
 
     /// A table or a view by name.
@@ -300,6 +300,15 @@ impl Scope<'_> {
         }
         if let Some(source) = self.parameterized_view(function)? {
             return Ok(source);
+        }
+        if let Some(setting) = function.settings.first()
+            && !takes_names(&function.name)
+        {
+            let message = format!(
+                "Invalid expression. Expected identifier, literal, matcher, function, subquery. Actual setting {}",
+                setting.name
+            );
+            return Err(Error::new(ErrorCode::UNSUPPORTED_METHOD, message));
         }
         let mut arguments = Vec::with_capacity(function.arguments.len());
         for argument in &function.arguments {

@@ -73,7 +73,7 @@ impl Clauses {
     /// Settles what is nearest: the last column of USING, if ON said nothing.
     ///
     /// # Errors
-    /// `NOT_IMPLEMENTED` without an equality beside it, `BAD_TYPE_OF_FIELD` for types without an order of numbers.
+    /// `INVALID_JOIN_ON_EXPRESSION` without an inequality, `BAD_TYPE_OF_FIELD` for types without an order of numbers.
     fn take_nearest(&mut self) -> Result<()> {
         if !self.using.is_empty() {
             let last = self.keys.pop();
@@ -94,11 +94,10 @@ impl Clauses {
             let message = format!("ASOF join not supported for type: {data_type}");
             return Err(Error::new(ErrorCode::BAD_TYPE_OF_FIELD, message));
         }
+        // Without an equality, all rows are of one key.
         if self.keys.is_empty() {
-            return Err(Error::new(
-                ErrorCode::NOT_IMPLEMENTED,
-                "ASOF join with hash algorithm needs at least one equi-join column.",
-            ));
+            let one = || Expression::Constant { value: Value::UInt64(1), data_type: DataType::UInt8 };
+            self.keys.push(JoinKey { left: one(), right: one() });
         }
         Ok(())
     }

@@ -128,6 +128,13 @@ pub(crate) fn as_join_key(left: &Expression, right: &Expression, functions: &Fun
     Some(JoinKey { left: side(left)?, right: side(right)? })
 }
 
+/// Whether two types have values that are equal just where their bytes are as keys of a join.
+pub(super) fn compares_bytes(left: &DataType, right: &DataType) -> bool {
+    let plain = |data_type: &DataType| data_type.remove_low_cardinality().remove_nullable();
+    let (left, right) = (plain(left), plain(right));
+    left == right && has_equal_bytes(&left) || left.is_integer() && right.is_integer()
+}
+
 /// Whether values of the type are equal just where their bytes are.
 fn has_equal_bytes(data_type: &DataType) -> bool {
     use DataType::{Bool, Decimal, Enum8, Enum16, FixedString, IPv4, IPv6, String, UUID};

@@ -40,13 +40,33 @@ fn array(items: &[ast::Literal]) -> Result<(Value, DataType)> {
         let item = first.clone();
         return Ok((Value::Array(values.into()), DataType::array(item)));
     }
-    let item = conversion::supertype(&types)?;
+    let item = conversion::supertype(&types).or_else(|error| {
+        let signed: Vec<DataType> =
+            values.iter().zip(&types).map(|(value, data_type)| signed_where_it_fits(value, data_type)).collect();
+        conversion::supertype(&signed).map_err(|_| error)
+    })?;
     let converted = values
         .iter()
         .zip(&types)
         .map(|(value, data_type)| convert_item(value, data_type, &item))
         .collect::<Result<Vec<_>>>()?;
     Ok((Value::Array(converted.into()), DataType::array(item)))
+}
+
+/// The type of a literal beside one below zero: a number of 64 bits is signed where it fits.
+fn signed_where_it_fits(value: &Value, data_type: &DataType) -> DataType {
+    match (value, data_type) {
+        (Value::UInt64(number), DataType::UInt64) if i64::try_from(*number).is_ok() => DataType::Int64,
+        (Value::Array(items), DataType::Array(item)) => {
+            let fits = items.iter().all(|value| signed_where_it_fits(value, item) != **item);
+            if fits && !items.is_empty() { DataType::array(signed_where_it_fits(&items[0], item)) } else { data_type.clone() }
+        }
+        (Value::Tuple(values), DataType::Tuple(elements)) => {
+            let types = values.iter().zip(elements.iter()).map(|(value, own)| signed_where_it_fits(value, &own.data_type));
+            DataType::tuple(types)
+        }
+        _ => data_type.clone(),
+    }
 }
 
 /// The item of an array as one of the items' common type.

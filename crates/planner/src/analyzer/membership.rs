@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use squall_sql::ast::{self, ExpressionKind};
-use squall_types::{CastOptions, DataType, Error, ErrorCode, Result, Value, checkpoint, exact_value, grow, reserve};
+use squall_types::{
+    Block, CastOptions, DataType, Error, ErrorCode, Result, Schema, Value, checkpoint, exact_value, grow, reserve,
+};
 
 use super::conversion;
 use super::correlated::Reference;
@@ -56,8 +58,12 @@ impl Scope<'_> {
         let subquery = match &right.kind {
             ExpressionKind::Subquery(query) => {
                 self.number_subquery(query);
-                if let Some(known) = self.subqueries.get(&std::ptr::from_ref(&**query)).and_then(|known| known.node) {
-                    return self.scalar(name, vec![probe, known]);
+                let known = self.subqueries.get(&std::ptr::from_ref(&**query));
+                if let Some(set) = known.and_then(|known| known.node) {
+                    return self.scalar(name, vec![probe, set]);
+                }
+                if let Some((_, found)) = known.and_then(|known| known.joined).filter(|(value, _)| *value == left) {
+                    return self.or_unknown(name, left, found);
                 }
                 let (plan, references) = self.plan_subquery(query)?;
                 if !references.is_empty() {
@@ -72,7 +78,19 @@ impl Scope<'_> {
             _ => None,
         };
         let set = match subquery {
-            Some(plan) => self.set_of_plan(left, plan, finds_null)?,
+            Some(plan) => {
+                let schema = plan.schema().clone();
+                let blocks = self.run(Plan::Distinct { input: Box::new(plan) })?;
+                if !finds_null && let Some(found) = self.among_rows(left, &schema, &blocks)? {
+                    if let ExpressionKind::Subquery(query) = &right.kind
+                        && let Some(known) = self.subqueries.get_mut(&std::ptr::from_ref(&**query))
+                    {
+                        known.joined = Some((left, found));
+                    }
+                    return self.or_unknown(name, left, found);
+                }
+                self.set_of_rows(left, &schema, &blocks, finds_null)?
+            }
             None => {
                 let right = self.resolve_argument(right)?;
                 match self.graph.constant_value(right) {
@@ -121,6 +139,11 @@ impl Scope<'_> {
     ) -> Result<NodeId> {
         let plan = self.one_column(plan)?;
         let found = self.correlated(SubqueryKind::In, plan, references, Some(left))?;
+        self.or_unknown(name, left, found)
+    }
+
+    /// The answer of `in` or `notIn`, given whether a value was found.
+    fn or_unknown(&mut self, name: &str, left: NodeId, found: NodeId) -> Result<NodeId> {
         let found = if name == "in" { found } else { self.scalar("not", vec![found])? };
         if !self.graph.data_type(left).is_nullable() {
             return Ok(found);
@@ -215,10 +238,10 @@ impl Scope<'_> {
         self.set(values, nullable.set_type(to))
     }
 
-    fn set_of_plan(&mut self, left: NodeId, plan: Plan, finds_null: bool) -> Result<NodeId> {
+    fn set_of_rows(&mut self, left: NodeId, schema: &Schema, blocks: &[Block], finds_null: bool) -> Result<NodeId> {
         let to = self.set_type(left);
         let nullable = NullableItems::of(self.graph.data_type(left), finds_null);
-        let from: Vec<DataType> = plan.schema().types().cloned().collect();
+        let from: Vec<DataType> = schema.types().cloned().collect();
         let to_types: Vec<DataType> = match &to {
             DataType::Tuple(elements)
                 if elements.len() == 1
@@ -233,10 +256,9 @@ impl Scope<'_> {
         }
         let is_tuple = matches!(to, DataType::Tuple(_)) && !matches!(to_types[..], [DataType::Tuple(_)]);
         let options = conversion::options(&self.analyzer.context.functions);
-        let blocks = self.run(Plan::Distinct { input: Box::new(plan) })?;
         let mut values = Vec::new();
-        grow(&mut values, blocks.iter().map(squall_types::Block::rows).sum())?;
-        for block in &blocks {
+        grow(&mut values, blocks.iter().map(Block::rows).sum())?;
+        for block in blocks {
             'rows: for row in 0..block.rows() {
                 checkpoint(VALUE_WORK)?;
                 let mut items = Vec::with_capacity(from.len());

@@ -15,6 +15,7 @@ mod grouping;
 mod hints;
 mod join;
 mod join_keys;
+mod joined_set;
 mod limit;
 mod literal;
 mod matcher;
@@ -68,12 +69,17 @@ const ELEMENT_WORK: usize = 2_000;
 pub fn analyze_query(query: &ast::Query, context: &PlannerContext<'_>) -> Result<Plan> {
     let analyzer = Analyzer::new(context);
     let plan = row_filter::of_result(&analyzer, analyzer.plan_body(&query.body, None)?)?;
-    Ok(match (context.settings.offset, context.settings.limit) {
+    Ok(cut(plan, context.settings))
+}
+
+/// The rows that the settings `limit` and `offset` leave.
+fn cut(plan: Plan, settings: &Settings) -> Plan {
+    match (settings.offset, settings.limit) {
         (0, 0) => plan,
         (offset, limit) => {
             Plan::Limit { input: Box::new(plan), offset, limit: (limit > 0).then_some(limit), ties: None }
         }
-    })
+    }
 }
 
 /// What the analysis of one query shares among all its SELECTs: the context, and counts against the limits.

@@ -61,6 +61,8 @@ pub(crate) struct Scope<'q> {
     pub parsed: Vec<ast::Expression>,
     /// Whether arguments of an aggregate are being resolved.
     pub in_aggregate: bool,
+    /// Whether large sets may be joined where an expression is being resolved: in SELECT's own list, PREWHERE and WHERE.
+    pub joins_sets: bool,
     /// What is known of the keys once rows are grouped.
     pub after_grouping: Option<AfterGrouping>,
     /// Whether something was resolved that the keys of GROUP BY must be known for.
@@ -192,6 +194,7 @@ impl<'q> Scope<'q> {
             parsed: Vec::new(),
             in_aggregate: false,
             after_grouping: None,
+            joins_sets: false,
             needs_keys: false,
         }
     }
@@ -282,7 +285,7 @@ impl<'q> Scope<'q> {
         let settings = self.analyzer.context.settings;
         let graph = Graph::new(settings.max_expanded_ast_elements, settings.max_ast_depth);
         self.forget_aliases();
-        self.subqueries.values_mut().for_each(|subquery| subquery.node = None);
+        self.subqueries.values_mut().for_each(|subquery| (subquery.node, subquery.joined) = (None, None));
         std::mem::replace(&mut self.graph, graph)
     }
 
@@ -384,7 +387,7 @@ impl<'q> Scope<'q> {
     /// # Errors
     /// Those of the query.
     pub(super) fn common_table_body(&self, table: &CommonTable<'_>, body: &'q ast::QueryBody) -> Result<Plan> {
-        let plan = self.analyzer.plan_body(body, Some(self))?;
+        let plan = self.analyzer.plan_within(body, Some(self))?;
         let names = table.columns.iter().map(|column| self.analyzer.identifier(column));
         super::from::rename_columns(plan, &names.collect::<Result<Vec<&str>>>()?)
     }
@@ -550,4 +553,6 @@ pub(crate) struct Subquery {
     pub number: u64,
     /// The constant that a scalar subquery is.
     pub node: Option<NodeId>,
+    /// A value that was looked for among its rows, and whether it was found.
+    pub joined: Option<(NodeId, NodeId)>,
 }

@@ -187,7 +187,9 @@ impl Scope<'_> {
             if clause == "PREWHERE" {
                 self.check_prewhere(select)?;
             }
+            self.joins_sets = true;
             let node = self.resolve(filter)?;
+            self.joins_sets = false;
             if clause == "PREWHERE" && self.graph.node(node).has_array_join {
                 let name = self.name(filter)?;
                 return Err(self.in_scope(Error::new(
@@ -277,6 +279,7 @@ impl Scope<'_> {
 
     fn items(&mut self, projection: &[ast::Expression]) -> Result<Vec<Item>> {
         let mut items = Vec::with_capacity(projection.len());
+        self.joins_sets = true;
         for expression in projection {
             match &expression.kind {
                 ExpressionKind::Matcher(matcher) => {
@@ -297,6 +300,7 @@ impl Scope<'_> {
                 }
             }
         }
+        self.joins_sets = false;
         if items.iter().any(|item| *self.graph.data_type(item.node) == DataType::Nothing) {
             return Err(self.in_scope(Error::new(
                 ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use squall_functions::{FunctionContext, resolve_aggregate};
 use squall_sql::ast::{self, QueryBody, SetOperator, SetQuantifier};
-use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value};
+use squall_types::{DataType, Error, ErrorCode, Result, Schema, Settings, Value};
 
 use super::scope::{Outer, Scope};
 use super::stage::project;
@@ -35,6 +35,25 @@ impl Analyzer<'_> {
         }
     }
 
+    /// The plan of the body of a query within another: its settings `limit` and `offset` cut its own rows.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with a query.
+    pub fn plan_within<'b>(&'b self, body: &'b QueryBody, outer: Option<&'b dyn Outer>) -> Result<Plan> {
+        let plan = self.plan_body(body, outer)?;
+        let mut own = None;
+        for setting in body.settings().iter().filter(|setting| setting.cuts_result()) {
+            if let ast::SettingValue::Literal(literal) = &setting.value {
+                let text = literal.setting_text().unwrap_or_default();
+                own.get_or_insert_with(Settings::default).set(&setting.name, &text)?;
+            }
+        }
+        Ok(match own {
+            Some(own) => super::cut(plan, &own),
+            None => plan,
+        })
+    }
+
     fn plan_set_operation<'b>(
         &'b self,
         operation: &'b ast::SetOperation,
@@ -45,7 +64,10 @@ impl Analyzer<'_> {
         let mut branches = Vec::with_capacity(operation.operands.len());
         for (at, operand) in operation.operands.iter().enumerate() {
             // The first has its own WITH already.
-            let plan = self.plan_body(operand, if at == 0 { outer } else { with })?;
+            let outer = if at == 0 { outer } else { with };
+            // What the last one's settings say is about all of them.
+            let is_last = at + 1 == operation.operands.len();
+            let plan = if is_last { self.plan_body(operand, outer) } else { self.plan_within(operand, outer) }?;
             match plan {
                 // A union within a union is one union.
                 Plan::Union { inputs, .. } if operation.operator == SetOperator::Union && !is_distinct => {

@@ -15,6 +15,7 @@ use crate::expression::{Expression, Lambda};
 use crate::plan::{
     Aggregate, AggregateCall, KeySets, Plan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame,
 };
+use crate::rules::call;
 
 /// A plan under construction, with the nodes that its columns hold.
 pub(crate) struct Stage<'g> {
@@ -110,18 +111,40 @@ impl<'g> Stage<'g> {
             NodeKind::Correlated { call, .. } => call.kind != SubqueryKind::Scalar && !self.columns.contains_key(&id),
             _ => false,
         };
-        let (subquery, wanted) = match &self.graph.node(condition).kind {
+        let (answer, never_null) = self.known_answer(condition);
+        let (subquery, wanted) = match &self.graph.node(answer).kind {
             NodeKind::Function { name, arguments, .. } if &**name == "not" => (arguments[0], Wanted::NotMatching),
-            _ => (condition, Wanted::Matching),
+            _ => (answer, Wanted::Matching),
         };
         if is_predicate(subquery) {
             self.join_subqueries(self.graph.children(subquery), functions)?;
+            // NULL has no partner, so that a semi join leaves it out by itself.
+            if let (Some(value), Wanted::NotMatching) = (never_null, wanted) {
+                self.join_subqueries(&[value], functions)?;
+                let predicate = call("isNotNull", vec![self.lower(value)?], functions)?;
+                self.then(|input| Plan::Filter { input, predicate });
+            }
             return self.join_subquery(subquery, wanted, functions);
         }
         self.join_subqueries(&[condition], functions)?;
         let predicate = self.lower(condition)?;
         self.then(|input| Plan::Filter { input, predicate });
         Ok(())
+    }
+
+    /// What holds where a condition does: of `if(isNull(value), NULL, answer)`, which `IN` is of a value that may be NULL, the answer, and
+    /// that the value is not NULL.
+    fn known_answer(&self, condition: NodeId) -> (NodeId, Option<NodeId>) {
+        let function = |id: NodeId, wanted: &str| match &self.graph.node(id).kind {
+            NodeKind::Function { name, arguments, .. } if &**name == wanted => Some(&arguments[..]),
+            _ => None,
+        };
+        match function(condition, "if") {
+            Some([is_null, null, answer]) if self.graph.constant_value(*null) == Some(&Value::Null) => {
+                function(*is_null, "isNull").map_or((condition, None), |arguments| (*answer, arguments.first().copied()))
+            }
+            _ => (condition, None),
+        }
     }
 
     fn find_subqueries(&self, id: NodeId, visited: &mut HashSet<NodeId>, found: &mut Vec<NodeId>) {

@@ -106,7 +106,7 @@ impl Scope<'_> {
     /// Gives a subquery its number in names of results: that of the first time that it is met. Each time counts.
     pub fn number_subquery(&mut self, query: &ast::Query) {
         let number = self.analyzer.next_subquery();
-        self.subqueries.entry(std::ptr::from_ref(query)).or_insert(Subquery { number, node: None });
+        self.subqueries.entry(std::ptr::from_ref(query)).or_insert(Subquery { number, node: None, joined: None });
     }
 
     /// Keeps the node of a subquery for where it is used again.
@@ -137,7 +137,7 @@ impl Scope<'_> {
     /// The subquery's own.
     pub fn plan_subquery(&self, query: &ast::Query) -> Result<(Plan, Vec<Reference>)> {
         let outer = InExpression::new(self);
-        let plan = self.analyzer.nested(|| self.analyzer.plan_body(&query.body, Some(&outer)))?;
+        let plan = self.analyzer.nested(|| self.analyzer.plan_within(&query.body, Some(&outer)))?;
         Ok((plan, outer.into_references()))
     }
 

@@ -26,6 +26,7 @@ pub(crate) use change::lake::take_over;
 pub(crate) use change::pending_mutation::{mutate_in_background, resume_mutations};
 pub(crate) use change::refresh::refresh_in_background;
 use counting::{count_end, count_failure, count_start};
+pub use definition::describe::subcolumns_of;
 pub use definition::dictionary::{
     ServerReader, load_configured as load_dictionaries_at_start, load_dictionaries, reload_due,
 };

@@ -244,7 +244,7 @@ fn use_quota(session: &Session, parsed: &Parsed) -> Result<Option<Arc<QuotaWatch
     Ok(Some(Arc::new(QuotaWatch::new(quota))))
 }
 
-fn check_readonly(session: &Session, kind: QueryKind) -> Result<()> {
+pub(super) fn check_readonly(session: &Session, kind: QueryKind) -> Result<()> {
     let reads = kind.only_reads() || matches!(kind, QueryKind::Set | QueryKind::Use);
     if session.settings.readonly == 0 || reads {
         return Ok(());
@@ -259,7 +259,7 @@ fn check_readonly(session: &Session, kind: QueryKind) -> Result<()> {
 }
 
 /// Whether a statement that defines something is allowed (`allow_ddl`).
-fn check_ddl(session: &Session, kind: QueryKind) -> Result<()> {
+pub(super) fn check_ddl(session: &Session, kind: QueryKind) -> Result<()> {
     let defines = matches!(kind, QueryKind::Create | QueryKind::Drop | QueryKind::Rename | QueryKind::Alter);
     if session.settings.allow_ddl || !defines {
         return Ok(());

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
+use squall_planner::Plan;
 use squall_sql::ast::{self, DropAction, ObjectKind, SettingValue, Statement};
 use squall_storage::TEMPORARY_DATABASE;
-use squall_types::{Error, ErrorCode, Result};
+use squall_types::settings::SettingType;
+use squall_types::{Error, ErrorCode, Result, Settings};
 
 use super::Answer;
 use super::change::alter;
@@ -16,6 +18,7 @@ use super::control::backup;
 use super::control::execute_as;
 use super::control::explain;
 use super::control::kill;
+use super::control::parallel;
 use super::control::system_command;
 use super::control::system_command::run_blocking;
 use super::definition::access;
@@ -30,6 +33,7 @@ use super::definition::show;
 use super::insertion::insert;
 use super::plan::cache::Parsed;
 use super::plan::planning;
+use super::plan::query_cache;
 use crate::access::definition::literal_text;
 use crate::process::QueryKind;
 use crate::session::Session;
@@ -121,6 +125,7 @@ async fn run_other(session: &mut Session, parsed: &Arc<Parsed>, context: &Arc<Qu
         Statement::Update(statement) => mutation::update(session, statement, context).await,
         Statement::Backup(statement) => backup::run(session, statement, context).await,
         Statement::Check(statement) => check::run(session, statement, context).await,
+        Statement::Parallel(statements) => parallel::run(session, statements, context).await,
         Statement::ExecuteAs(statement) => {
             *session = execute_as::acting(session, statement)?;
             Ok(Answer::Done)
@@ -142,12 +147,38 @@ async fn select(session: &Session, parsed: &Parsed, query: &ast::Query, context:
         ));
     }
     let plan = planning::plan_cached(session, parsed, query, context).await?;
+    query_cache::check(session, &context.settings, query)?;
+    check_ratios(&plan, &context.settings)?;
     if parsed.may_sleep {
         // A small query runs where it is started, and an I/O thread must not sleep.
         let (engine, context) = (session.server.engine.clone(), context.clone());
         return Box::pin(run_blocking(move || engine.start(&plan, context))).await.map(Answer::Stream);
     }
     Ok(Answer::Stream(session.server.engine.start(&plan, context.clone())?))
+}
+
+/// Refuses a share of memory from which on rows go to disk that is none, where something asks for it.
+fn check_ratios(plan: &Plan, settings: &Settings) -> Result<()> {
+    let ratios = [
+        ("group_by", settings.max_bytes_ratio_before_external_group_by),
+        ("sort", settings.max_bytes_ratio_before_external_sort),
+        ("distinct", settings.max_bytes_ratio_before_external_distinct),
+    ];
+    let mut bad = ratios.into_iter().filter(|(_, ratio)| !(0.0..1.0).contains(ratio)).peekable();
+    if bad.peek().is_none() {
+        return Ok(());
+    }
+    let wanted = match plan {
+        Plan::Aggregate(_) => "group_by",
+        Plan::Sort { .. } => "sort",
+        Plan::Distinct { .. } => "distinct",
+        _ => "",
+    };
+    if let Some((of, ratio)) = bad.find(|(of, _)| *of == wanted) {
+        let message = format!("Setting max_bytes_ratio_before_external_{of} should be >= 0 and < 1 ({ratio})");
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    }
+    plan.inputs().try_for_each(|input| check_ratios(input, settings))
 }
 
 /// Sets what `SET` names.
@@ -158,13 +189,38 @@ pub(super) fn set(session: &mut Session, statement: &ast::Set) -> Result<()> {
 /// Applies one `name = value`.
 pub(super) fn apply_setting(session: &mut Session, setting: &ast::Setting) -> Result<()> {
     match &setting.value {
-        SettingValue::Literal(literal) => session.set(&setting.name, &literal_text(literal)?),
+        SettingValue::Literal(literal) => {
+            check_setting_type(&setting.name, literal)?;
+            session.set(&setting.name, &literal_text(literal)?)
+        }
         SettingValue::Default => session.reset(&setting.name),
         SettingValue::Expression(_) => Err(Error::new(
             ErrorCode::BAD_ARGUMENTS,
             format!("The value of setting '{}' must be a constant", setting.name),
         )),
     }
+}
+
+/// Refuses a number or NULL for a setting of strings, and NULL for any other.
+fn check_setting_type(name: &str, literal: &ast::Literal) -> Result<()> {
+    let Some(setting) = Settings::description(name) else { return Ok(()) };
+    let has = match literal {
+        ast::Literal::String(_) | ast::Literal::Map(_) => return Ok(()),
+        ast::Literal::Null if !setting.takes_text() => {
+            let message = format!("Invalid value NULL of the setting '{name}', which needs a number");
+            return Err(Error::new(ErrorCode::CANNOT_CONVERT_TYPE, message));
+        }
+        _ if !setting.takes_text() => return Ok(()),
+        ast::Literal::Null => "Null",
+        ast::Literal::Bool(_) => "Bool",
+        ast::Literal::UInt64(_) => "UInt64",
+        ast::Literal::Int64(_) => "Int64",
+        ast::Literal::Float64(_) => "Float64",
+        ast::Literal::Array(_) => "Array",
+        ast::Literal::Tuple(_) => "Tuple",
+    };
+    let wanted = if setting.setting_type == SettingType::Map { "Map" } else { "String" };
+    Err(Error::new(ErrorCode::BAD_GET, format!("Bad get: has {has}, requested {wanted}, for setting '{name}'")))
 }
 
 /// The text of an identifier, or of the query parameter that it stands for.
@@ -226,7 +282,7 @@ fn describe_kind(statement: &Statement) -> &'static str {
         Statement::AlterDatabase(_) => "ALTER DATABASE",
         Statement::Transaction(_) => "Transactions",
         Statement::Watch(_) => "WATCH",
-        Statement::Parallel(_) => "PARALLEL WITH",
+        Statement::Parallel(_) => "PARALLEL WITH in this place",
         _ => "This statement",
     }
 }

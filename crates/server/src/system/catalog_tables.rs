@@ -1,8 +1,10 @@
 //! `system.tables` and `system.columns`, and what else tells of the definitions of tables.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, Weak};
 
 use squall_planner::{ColumnDescription, Constraint, KeyExpression, SkipIndex};
+use squall_sql::ast;
 use squall_storage::{
     ColumnSize, NamedView, PartInfo, SkipIndexSize, TEMPORARY_DATABASE, Table, TableDescription, implicit_indices,
 };
@@ -33,6 +35,7 @@ pub(super) fn all_tables(server: &Weak<Server>, viewer: &Viewer) -> Result<Vec<A
 pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let of = server.clone();
     let (of_databases, of_tables, of_statements) = (server.clone(), server.clone(), server.clone());
+    let of_keys = server.clone();
     let path = server.upgrade().map(|server| server.config.load().server.path.clone()).unwrap_or_default();
     let key =
         |keys: &dyn Fn(&TableDescription) -> Vec<KeyExpression>, row: &TableDescription| text(join_keys(&keys(row)));
@@ -76,7 +79,7 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
                 row,
             )
         })
-        .column("primary_key", "String", move |row| key(&primary_key, row))
+        .column("primary_key", "String", move |row| key(&|row| shown_primary_key(&of_keys, row), row))
         .column("sampling_key", "String", |row| {
             let key = row.definition.as_ref().and_then(|definition| definition.sampling_key.as_ref());
             text(key.map_or("", |key| &*key.sql))
@@ -101,12 +104,59 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .column("has_own_data", "UInt8", |row| {
             flag(row.definition.as_ref().is_some_and(|definition| !definition.has_no_rows()))
         })
+        .column("parameterized_view_parameters", "Array(Tuple(name String, type String))", |row| {
+            let parameters = row.table.view_query().map(|query| view_parameters(query)).unwrap_or_default().into_iter();
+            Value::Array(parameters.map(|(name, kind)| Value::Tuple([text(name), text(kind)].into())).collect())
+        })
+        .constant("unique_key", "String", text(""))
+        .column("skipping_indices_types", "Array(String)", |row| {
+            let indices = row.definition.iter().flat_map(|definition| &definition.indices);
+            texts(indices.map(|index| index_type(index)).collect::<BTreeSet<_>>())
+        })
+        // Mutations are carried out, and what an ALTER changes is so at once.
+        .constant("active_on_fly_data_mutations", "UInt64", number(0_u64))
+        .constant("active_on_fly_alter_mutations", "UInt64", number(0_u64))
+        .constant("active_on_fly_metadata_mutations", "UInt64", number(0_u64))
+        .column("target_database", "String", |row| {
+            let view = row.table.materialized_view();
+            text(view.map_or("", |view| view.target(row.table.database()).0))
+        })
+        .column("target_table", "String", |row| {
+            let view = row.table.materialized_view();
+            text(view.map_or("", |view| view.target(row.table.database()).1))
+        })
+        .column("definer", "String", |row| {
+            let view = row.table.materialized_view();
+            let definer = view.filter(|view| view.security == Some(ast::SqlSecurity::Definer));
+            text(definer.map_or("", |view| &*view.definer))
+        })
         .constant("loading_dependencies_database", "Array(String)", no_items())
         .constant("loading_dependencies_table", "Array(String)", no_items())
         .constant("loading_dependent_database", "Array(String)", no_items())
         .constant("loading_dependent_table", "Array(String)", no_items())
         .alias("table", "String", "name");
     Arc::new(table)
+}
+
+/// The parameters of a view's query with their types, in the order of their names.
+fn view_parameters(query: &ast::Query) -> BTreeMap<String, String> {
+    struct Parameters(BTreeMap<String, String>);
+    impl ast::Visitor for Parameters {
+        fn expression(&mut self, expression: &mut ast::Expression) -> bool {
+            if let ast::ExpressionKind::Parameter(parameter) = &expression.kind {
+                self.0.insert(parameter.name.clone(), parameter.data_type.clone());
+            }
+            true
+        }
+    }
+    let mut parameters = Parameters(BTreeMap::new());
+    query.clone().walk(&mut parameters);
+    parameters.0
+}
+
+/// The type of a skip index, without its parameters.
+fn index_type(index: &SkipIndex) -> &str {
+    index.kind.split('(').next().unwrap_or_default()
 }
 
 /// The materialized views over a table.
@@ -268,7 +318,7 @@ pub(super) fn data_skipping_indices(server: &Weak<Server>, viewer: Viewer) -> Ar
         .column("database", "String", |row: &IndexRow| text(shown_database(&row.table)))
         .column("table", "String", |row| text(row.table.table.name()))
         .column("name", "String", |row| text(&row.index.name))
-        .column("type", "String", |row| text(row.index.kind.split('(').next().unwrap_or_default()))
+        .column("type", "String", |row| text(index_type(&row.index)))
         .column("type_full", "String", |row| text(&row.index.kind))
         .column("expr", "String", |row| {
             let items = row.index.sql.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
@@ -301,6 +351,16 @@ pub(super) fn constraints(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Tabl
         })
         .column("expression", "String", |(_, constraint)| text(&constraint.sql));
     Arc::new(table)
+}
+
+/// The primary key that `system.tables` shows: of a materialized view the one that its statement writes.
+fn shown_primary_key(server: &Weak<Server>, row: &TableDescription) -> Vec<KeyExpression> {
+    let Some(view) = row.table.materialized_view().filter(|view| view.has_inner_table()) else {
+        return primary_key(row);
+    };
+    let (database, table) = view.target(row.table.database());
+    let inner = server.upgrade().and_then(|server| server.databases.describe(database, table).ok());
+    inner.and_then(|inner| inner.definition).and_then(|definition| definition.primary_key.clone()).unwrap_or_default()
 }
 
 /// `PRIMARY KEY`, or `ORDER BY` where there is none.

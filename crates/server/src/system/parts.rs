@@ -9,14 +9,23 @@ use squall_types::Value;
 
 use super::catalog_tables::all_tables;
 use super::table::SystemTable;
-use super::value::{flag, number, text, uuid};
+use super::value::{flag, number, text, texts, uuid};
 use super::viewer::Viewer;
 use crate::server::Server;
 
 /// A part and the table that it belongs to.
 struct Part {
     table: Arc<TableDescription>,
+    /// The names of the projections that it has.
+    projections: Vec<Arc<str>>,
     part: PartInfo,
+}
+
+/// The type of a transaction's number: the moment of its snapshot, its number within that, and the server.
+const TRANSACTION: &str = "Tuple(UInt64, UInt64, UUID)";
+
+fn transaction(number: u64) -> Value {
+    Value::Tuple([Value::UInt64(number), Value::UInt64(number), uuid(uuid::Uuid::nil())].into())
 }
 
 pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
@@ -24,7 +33,13 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let gather = move || {
         let mut rows = Vec::new();
         for table in all_tables(&server, &viewer)? {
-            rows.extend(table.table.parts().into_iter().map(|part| Part { table: table.clone(), part }));
+            let projections = table.table.projection_parts();
+            let of = |part: &PartInfo| {
+                let own = projections.iter().filter(|projection| projection.parent == part.name);
+                own.map(|projection| projection.name.clone()).collect()
+            };
+            let row = |part: PartInfo| Part { table: table.clone(), projections: of(&part), part };
+            rows.extend(table.table.parts().into_iter().map(row));
         }
         Ok(rows)
     };
@@ -76,6 +91,13 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .column("delete_ttl_info_max", "DateTime", |row| deletion(row, |ttl| ttl.max))
         .constant("visible", "UInt8", flag(true))
         .column("has_lightweight_delete", "UInt8", |row| flag(row.part.deleted_rows > 0))
+        .column("projections", "Array(String)", |row| texts(&row.projections))
+        // Transactions change nothing: a part is there for all from its beginning.
+        .constant("creation_tid", TRANSACTION, transaction(1))
+        .constant("removal_tid_lock", "UInt64", number(0_u64))
+        .constant("removal_tid", TRANSACTION, transaction(0))
+        .constant("creation_csn", "UInt64", number(1_u64))
+        .constant("removal_csn", "UInt64", number(0_u64))
         .constant("last_removal_attempt_time", "DateTime", number(0_u64))
         .constant("removal_state", "String", Value::string(""))
         .alias("bytes", "UInt64", "bytes_on_disk")

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use squall_storage::{PartColumn, PartInfo, Table, TableDescription};
-use squall_types::Value;
+use squall_types::{DataType, Value};
 
 use super::catalog_tables::all_tables;
 use super::create_statement::default_kind;
@@ -11,6 +11,7 @@ use super::parts::{modified, number_in_name};
 use super::table::SystemTable;
 use super::value::{flag, no_items, number, text, texts, uuid};
 use super::viewer::Viewer;
+use crate::query::subcolumns_of;
 use crate::server::Server;
 
 /// A column of a part of a table.
@@ -25,6 +26,11 @@ impl Row {
     fn declared(&self) -> Option<&squall_planner::ColumnDescription> {
         self.table.table.columns().get(self.column.position)
     }
+}
+
+/// Something of each subcolumn of a column.
+fn of_subcolumns(row: &Row, of: fn(&(String, DataType)) -> Value) -> Value {
+    Value::Array(subcolumns_of(&row.column.data_type).iter().map(of).collect())
 }
 
 pub(super) fn parts_columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
@@ -99,6 +105,14 @@ pub(super) fn parts_columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Ta
         .constant("serialization_kind", "String", text("Default"))
         .column("substreams", "Array(String)", |row| texts([&row.column.name]))
         .column("filenames", "Array(String)", |row| texts([&row.part.name]))
+        .column("subcolumns.names", "Array(String)", |row| of_subcolumns(row, |(name, _)| text(name)))
+        .column("subcolumns.types", "Array(String)", |row| of_subcolumns(row, |(_, kind)| text(kind.to_string())))
+        .column("subcolumns.serializations", "Array(String)", |row| of_subcolumns(row, |_| text("Default")))
+        // A column's subcolumns are not apart in the file.
+        .column("subcolumns.bytes_on_disk", "Array(UInt64)", |row| of_subcolumns(row, |_| number(0_u64)))
+        .column("subcolumns.data_compressed_bytes", "Array(UInt64)", |row| of_subcolumns(row, |_| number(0_u64)))
+        .column("subcolumns.data_uncompressed_bytes", "Array(UInt64)", |row| of_subcolumns(row, |_| number(0_u64)))
+        .column("subcolumns.marks_bytes", "Array(UInt64)", |row| of_subcolumns(row, |_| number(0_u64)))
         .alias("bytes", "UInt64", "bytes_on_disk")
         .alias("marks_size", "UInt64", "marks_bytes")
         .alias("part_name", "String", "name");

@@ -15,6 +15,10 @@ impl Statement {
             Self::Drop(drop) => Some(&drop.output),
             Self::Check(check) => Some(&check.output),
             Self::AlterTable(alter) => Some(&alter.output),
+            Self::CreateDatabase(create) => Some(&create.output),
+            Self::CreateTable(create) => Some(&create.output),
+            Self::CreateView(create) => Some(&create.output),
+            Self::Rename(rename) => Some(&rename.output),
             Self::ExecuteAs(execute) => execute.statement.as_deref()?.output(),
             Self::Explain(explain) => match &explain.statement {
                 _ if explain.output.format.is_some() => Some(&explain.output),
@@ -62,11 +66,14 @@ impl Statement {
             },
             Self::ExecuteAs(execute) => execute.statement.as_deref().map(Self::own_settings).unwrap_or_default(),
             Self::CreateTable(create) => match &create.source {
-                Some(CreateSource::Query(query)) => of_query(query).collect(),
-                _ => Vec::new(),
+                Some(CreateSource::Query(query)) => of_query(query).chain(&create.output.settings).collect(),
+                _ => create.output.settings.iter().collect(),
             },
             // Whoever makes a view must be allowed its settings, and its columns have the types that these give them.
-            Self::CreateView(create) => create.query.iter().flat_map(|query| of_query(query)).collect(),
+            Self::CreateView(create) => {
+                create.query.iter().flat_map(|query| of_query(query)).chain(&create.output.settings).collect()
+            }
+            Self::Parallel(statements) => statements.iter().flat_map(Self::own_settings).collect(),
             Self::Delete(delete) => delete.settings.iter().collect(),
             Self::Update(update) => update.settings.iter().collect(),
             Self::Describe(describe) => describe.settings.iter().chain(&describe.output.settings).collect(),

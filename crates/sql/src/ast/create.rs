@@ -1,8 +1,8 @@
 //! CREATE and ATTACH of databases, tables, views, dictionaries and functions.
 
 use super::{
-    DataType, DictionaryDefinition, Expression, Function, Identifier, Literal, OnCluster, Query, Setting, Storage,
-    TableElements, TableName,
+    DataType, DictionaryDefinition, Expression, Function, Identifier, Literal, OnCluster, Output, Query, Setting,
+    Storage, TableElements, TableName,
 };
 
 /// What CREATE does when the object is there already.
@@ -38,6 +38,8 @@ pub struct CreateDatabase {
     pub overrides: Vec<TableOverride>,
     /// `COMMENT`.
     pub comment: Option<String>,
+    /// Output clauses.
+    pub output: Output,
 }
 
 /// `TABLE OVERRIDE name (columns storage)`.
@@ -78,6 +80,8 @@ pub struct CreateTable {
     pub empty: bool,
     /// `COMMENT`.
     pub comment: Option<String>,
+    /// Output clauses.
+    pub output: Output,
 }
 
 /// `AS …` of CREATE TABLE.
@@ -136,6 +140,8 @@ pub struct CreateView {
     pub comment: Option<String>,
     /// The query; a materialized or plain view always has one, except an attached one without a definition.
     pub query: Option<Box<Query>>,
+    /// Output clauses.
+    pub output: Output,
 }
 
 /// Kinds of view.

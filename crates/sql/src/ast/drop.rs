@@ -108,6 +108,8 @@ pub struct Rename {
     pub pairs: Vec<(TableName, TableName)>,
     /// `ON CLUSTER`.
     pub cluster: OnCluster,
+    /// Output clauses.
+    pub output: Output,
 }
 
 /// What is renamed.

@@ -32,6 +32,16 @@ pub enum QueryBody {
     SetOperation(Box<SetOperation>),
 }
 
+impl QueryBody {
+    /// The `SETTINGS` of its only or last SELECT: some of them are about the whole of it.
+    pub fn settings(&self) -> &[Setting] {
+        match self {
+            Self::Select(select) => &select.settings,
+            Self::SetOperation(operation) => operation.operands.last().map(Self::settings).unwrap_or_default(),
+        }
+    }
+}
+
 /// Operands combined from left to right by one operator. `INTERSECT` binds tighter than the others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetOperation {
@@ -382,6 +392,13 @@ pub struct Setting {
     pub value: SettingValue,
     /// Where it stands.
     pub span: Span,
+}
+
+impl Setting {
+    /// Whether it says how many rows a result has.
+    pub fn cuts_result(&self) -> bool {
+        matches!(self.name.as_str(), "limit" | "offset")
+    }
 }
 
 /// What a setting is set to.

@@ -1,6 +1,6 @@
 //! CREATE of databases, tables, views, dictionaries, functions and their like as text.
 
-use super::Writer;
+use super::{Quoting, Writer};
 use crate::ast::{
     ColumnDeclaration, ColumnDefaultKind, ConstraintDeclaration, CreateDatabase, CreateDictionary, CreateFunction,
     CreateIndex, CreateMode, CreateNamedCollection, CreateResource, CreateSource, CreateTable, CreateView,
@@ -40,6 +40,7 @@ impl Writer {
             self.joined(&create.overrides, ", ", |w, table| w.table_override(table));
         }
         self.comment(&create.comment);
+        self.output(&create.output);
     }
 
     fn table_override(&mut self, table: &TableOverride) {
@@ -107,6 +108,7 @@ impl Writer {
         } else {
             self.comment(&create.comment);
         }
+        self.output(&create.output);
     }
 
     fn primary_key_of(&mut self, elements: &TableElements) {
@@ -432,7 +434,11 @@ impl Writer {
         }
         if let Some(table) = &create.to {
             self.text(" TO ");
+            // ClickHouse quotes it where that is needed, whatever the rule for others.
+            let quoting = self.quoting;
+            self.quoting = Quoting { always: false, ..quoting };
             self.table_name(table);
+            self.quoting = quoting;
         }
         if let Some(elements) = &create.elements {
             self.line();
@@ -478,6 +484,7 @@ impl Writer {
             self.text("AS ");
             self.query(query);
         }
+        self.output(&create.output);
     }
 
     pub(super) fn sql_security(&mut self, definer: &Option<Definer>, security: &Option<SqlSecurity>) {

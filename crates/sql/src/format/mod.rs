@@ -27,6 +27,26 @@ pub fn format_one_line(statement: &Statement) -> String {
     writer.out
 }
 
+/// How names are quoted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Quoting {
+    /// Whether names are quoted that need not be.
+    pub always: bool,
+    /// What stands around them: a backtick or a double quote.
+    pub quote: char,
+}
+
+impl Quoting {
+    const DEFAULT: Self = Self { always: false, quote: '`' };
+}
+
+/// A statement over several lines with other quotes.
+pub fn format_quoted(statement: &Statement, quoting: Quoting) -> String {
+    let mut writer = Writer { quoting, ..Writer::new(false) };
+    writer.statement(statement);
+    writer.out
+}
+
 /// A statement as `EXPLAIN SYNTAX` writes it: nothing is left to be understood. Operators are calls, joins say how many partners a row gets,
 /// a SELECT of no table reads `system.one`, and what UNION and its kin put together stands in parentheses.
 pub fn format_explicit(statement: &Statement, one_line: bool) -> String {
@@ -100,11 +120,19 @@ struct Writer {
     wrap_lambdas: bool,
     /// What a reader would add is written.
     is_explicit: bool,
+    quoting: Quoting,
 }
 
 impl Writer {
     fn new(one_line: bool) -> Self {
-        Self { out: String::new(), one_line, indent: 0, wrap_lambdas: false, is_explicit: false }
+        Self {
+            out: String::new(),
+            one_line,
+            indent: 0,
+            wrap_lambdas: false,
+            is_explicit: false,
+            quoting: Quoting::DEFAULT,
+        }
     }
 
     fn text(&mut self, text: &str) {
@@ -200,19 +228,21 @@ impl Writer {
         self.text("'");
     }
 
-    /// An identifier, in backticks when it needs them.
+    /// An identifier, in quotes when it needs them.
     fn name(&mut self, name: &str) {
-        quote_if_needed(&mut self.out, name);
+        if is_plain(name) { self.text(name) } else { self.quoted(name) }
     }
 
-    /// An identifier in backticks.
+    /// An identifier in quotes.
     fn quoted(&mut self, name: &str) {
         if name.is_empty() {
+            // Only a string can be an empty name.
             return self.text("''");
         }
-        self.text("`");
-        escape(&mut self.out, name, '`');
-        self.text("`");
+        let quote = self.quoting.quote;
+        self.out.push(quote);
+        escape(&mut self.out, name, quote);
+        self.out.push(quote);
     }
 
     fn identifier(&mut self, identifier: &Identifier) {
@@ -220,6 +250,8 @@ impl Writer {
             self.text("{");
             self.text(&identifier.value);
             self.text(":Identifier}");
+        } else if self.quoting.always {
+            self.quoted(&identifier.value);
         } else {
             self.name(&identifier.value);
         }
@@ -381,23 +413,12 @@ impl Writer {
 const QUOTED_WORDS: &[&str] =
     &["all", "distinct", "false", "from", "inf", "nan", "null", "select", "table", "top", "true", "values"];
 
-/// Appends an identifier, in backticks when it would not be read as one otherwise.
-pub(crate) fn quote_if_needed(out: &mut String, name: &str) {
-    if name.is_empty() {
-        // Only a string can be an empty name.
-        return out.push_str("''");
-    }
+/// Whether an identifier is read as one without quotes.
+fn is_plain(name: &str) -> bool {
     let mut bytes = name.bytes();
-    let plain = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        && !QUOTED_WORDS.iter().any(|word| word.eq_ignore_ascii_case(name));
-    if plain {
-        out.push_str(name);
-    } else {
-        out.push('`');
-        escape(out, name, '`');
-        out.push('`');
-    }
+        && !QUOTED_WORDS.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 
 fn escape(out: &mut String, text: &str, quote: char) {

@@ -288,7 +288,7 @@ impl Writer {
         if let Some(format) = &output.format {
             self.line();
             self.text("FORMAT ");
-            self.format_name(format);
+            self.identifier(format);
         }
         self.settings_clause(&output.settings);
     }

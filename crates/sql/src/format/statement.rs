@@ -254,6 +254,7 @@ impl Writer {
             w.table_name(to);
         });
         self.on_cluster(&rename.cluster);
+        self.output(&rename.output);
     }
 
     fn set(&mut self, set: &Set) {

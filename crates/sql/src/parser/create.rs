@@ -1,13 +1,15 @@
 //! CREATE and ATTACH.
 
+use super::expression::operator;
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
     ColumnDeclaration, CreateDatabase, CreateDictionary, CreateFunction, CreateIndex, CreateMode,
     CreateNamedCollection, CreateResource, CreateSource, CreateTable, CreateView, CreateWorkload, DataType, Definer,
-    Expression, ExpressionKind, FunctionBody, Identifier, IndexDeclaration, NamedCollectionEntry, RefreshStrategy,
-    ResourceOperation, SqlSecurity, Statement, Storage, TableElements, TableOverride, TimeUnitAmount, ViewKind,
-    Watermark,
+    Expression, ExpressionKind, FunctionBody, Identifier, IndexDeclaration, NamedCollectionEntry, Output,
+    RefreshStrategy, ResourceOperation, SqlSecurity, Statement, Storage, TableElements, TableOverride, TimeUnitAmount,
+    ViewKind, Watermark,
 };
+use crate::error::SYNTAX_ERROR;
 
 impl Parser<'_> {
     /// CREATE, REPLACE or ATTACH.
@@ -25,6 +27,9 @@ impl Parser<'_> {
             return Ok(statement);
         }
         let temporary = self.keyword(K::TEMPORARY);
+        if attach && temporary && self.at_keyword(K::TABLE) {
+            return self.fatal(SYNTAX_ERROR, "ATTACH of TEMPORARY tables are not supported");
+        }
         match self.peek().keyword {
             K::DATABASE => self.create_database(attach),
             K::TABLE => self.create_table(attach, mode, temporary),
@@ -99,6 +104,7 @@ impl Parser<'_> {
             storage,
             overrides,
             comment,
+            output: self.output()?,
         })))
     }
 
@@ -135,6 +141,7 @@ impl Parser<'_> {
             source: None,
             empty: false,
             comment: None,
+            output: Output::default(),
         };
         if attach && self.keyword(K::FROM) {
             table.attach_from = Some(self.string_text()?);
@@ -172,6 +179,7 @@ impl Parser<'_> {
         if table.comment.is_none() {
             table.comment = self.comment()?;
         }
+        table.output = self.output()?;
         move_primary_key(table.elements.as_mut(), &mut table.storage);
         Ok(Statement::CreateTable(Box::new(table)))
     }
@@ -222,6 +230,7 @@ impl Parser<'_> {
             security: None,
             comment: None,
             query: None,
+            output: Output::default(),
         };
         self.view_clauses(&mut view)?;
         if self.keyword(K::AS) {
@@ -235,6 +244,7 @@ impl Parser<'_> {
         if view.definer.is_none() && view.security == Some(SqlSecurity::Definer) {
             view.definer = Some(Definer::CurrentUser);
         }
+        view.output = self.output()?;
         move_primary_key(view.elements.as_mut(), &mut view.storage);
         Ok(Statement::CreateView(Box::new(view)))
     }
@@ -466,12 +476,39 @@ impl Parser<'_> {
         self.need_keyword(K::ON)?;
         let table = self.table_name()?;
         let cluster = self.on_cluster()?;
-        let mut expression = self.expression()?;
+        let mut expression = match self.attempt(|p| p.ordered_columns())? {
+            Some(columns) => columns,
+            None => self.expression()?,
+        };
         expression.parenthesized.0 = false;
         let index_type = if self.keyword(K::TYPE) { Some(self.bare_or_call()?) } else { None };
         let granularity = if self.keyword(K::GRANULARITY) { self.unsigned()? } else { 1 };
         let index = IndexDeclaration { name, expression, index_type, granularity, span: self.span_from(start) };
         Ok(Statement::CreateIndex(Box::new(CreateIndex { if_not_exists, unique, table, cluster, index })))
+    }
+
+    /// `(a DESC, b)` of an index: as other databases have it, and the directions say nothing.
+    fn ordered_columns(&mut self) -> Parsed<Expression> {
+        let start = self.start();
+        self.need(T::OpenRound)?;
+        let mut columns = self.list(|p| {
+            let column = p.expression()?;
+            let _ = p.keyword(K::ASC) || p.keyword(K::DESC);
+            Ok(column)
+        })?;
+        self.need(T::CloseRound)?;
+        if !matches!(self.peek().keyword, K::TYPE | K::GRANULARITY)
+            && !matches!(self.peek().kind, T::End | T::Semicolon)
+        {
+            return self.fail("TYPE");
+        }
+        match columns.pop() {
+            Some(column) if columns.is_empty() => Ok(column),
+            last => {
+                columns.extend(last);
+                Ok(operator("tuple", columns, self.span_from(start)))
+            }
+        }
     }
 
     fn create_named_collection(&mut self) -> Parsed<Statement> {

@@ -11,7 +11,15 @@ impl Parser<'_> {
     pub(super) fn dictionary_definition(&mut self) -> Parsed<DictionaryDefinition> {
         let mut definition = DictionaryDefinition::default();
         if self.at(T::OpenRound) {
-            definition.attributes = self.round_list(|p| p.dictionary_attribute())?;
+            self.advance();
+            loop {
+                definition.attributes.push(self.dictionary_attribute()?);
+                // A comma may stand behind the last.
+                if !self.accept(T::Comma) || self.at(T::CloseRound) {
+                    break;
+                }
+            }
+            self.need(T::CloseRound)?;
         }
         loop {
             if self.keywords(&[K::PRIMARY, K::KEY], "PRIMARY KEY") {

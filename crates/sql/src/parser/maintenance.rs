@@ -273,7 +273,7 @@ impl Parser<'_> {
             Ok((from, p.table_name()?))
         })?;
         let cluster = self.on_cluster()?;
-        Ok(Statement::Rename(Box::new(Rename { kind, exchange, if_exists, pairs, cluster })))
+        Ok(Statement::Rename(Box::new(Rename { kind, exchange, if_exists, pairs, cluster, output: self.output()? })))
     }
 
     fn optimize(&mut self) -> Parsed<Statement> {

@@ -8,7 +8,9 @@ use crate::ast::{
     NamedWindow, OrderBy, OrderByItem, OutfileMode, Output, Query, QueryBody, Ratio, Sample, Select, SetOperation,
     SetOperator, SetQuantifier, Span, TableExpression, TableName, TableSource, WithFill, WithItem,
 };
-use crate::error::{OFFSET_FETCH_WITHOUT_ORDER_BY, SYNTAX_ERROR, TOP_AND_LIMIT_TOGETHER, WITH_TIES_WITHOUT_ORDER_BY};
+use crate::error::{
+    BAD_ARGUMENTS, OFFSET_FETCH_WITHOUT_ORDER_BY, SYNTAX_ERROR, TOP_AND_LIMIT_TOGETHER, WITH_TIES_WITHOUT_ORDER_BY,
+};
 use crate::format::format_settings;
 
 impl Parser<'_> {
@@ -28,7 +30,11 @@ impl Parser<'_> {
         let body = self.set_operations()?;
         self.leave(8);
         self.grown(before, 3)?;
-        let settings_within = self.settings_met[settings_before..].to_vec();
+        // Settings that cut a result are about that of the query which names them, and not of those around it.
+        let mut settings_within = self.settings_met.split_off(settings_before);
+        settings_within.retain(|setting| !setting.cuts_result());
+        self.settings_met.extend_from_slice(&settings_within);
+        settings_within.extend(body.settings().iter().filter(|setting| setting.cuts_result()).cloned());
         Ok(Query { settings_within, ..Query::of(body, self.span_from(start)) })
     }
 
@@ -75,6 +81,9 @@ impl Parser<'_> {
         let start = self.start();
         self.advance();
         let (kind, settings) = self.explain_kind()?;
+        if matches!(self.peek().keyword, K::CREATE | K::ALTER | K::DROP) {
+            return self.fatal(BAD_ARGUMENTS, "EXPLAIN inside subquery supports only SELECT queries");
+        }
         let query = self.query_without_output()?;
         let span = self.span_from(start);
         let text = |text: String| Expression::new(ExpressionKind::Literal(Literal::string(text)), span);
@@ -181,7 +190,7 @@ impl Parser<'_> {
     /// The items of WITH, the word read already, and whether it is recursive.
     pub(super) fn with_items(&mut self) -> Parsed<(Vec<WithItem>, bool)> {
         let recursive = self.at_keyword(K::RECURSIVE)
-            && matches!(self.ahead(1).kind, T::Word | T::QuotedIdentifier)
+            && matches!(self.ahead(1).kind, T::Word | T::QuotedIdentifier | T::Number | T::String)
             && self.ahead(1).keyword != K::AS;
         if recursive {
             self.advance();

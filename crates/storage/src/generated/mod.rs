@@ -9,8 +9,9 @@ mod zeros;
 
 use std::sync::Arc;
 
+use squall_functions::FunctionContext;
 use squall_planner::ColumnDescription;
-use squall_types::{Error, ErrorCode, Result, Value};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use crate::null::null_table;
 use crate::table::Table;
@@ -37,6 +38,7 @@ pub fn table_function(
     name: &str,
     arguments: &[Value],
     columns_of: &dyn Fn(&str) -> Result<Vec<ColumnDescription>>,
+    functions: &FunctionContext,
 ) -> Result<Arc<dyn Table>> {
     let declared = |structure: &Value| {
         let structure = structure.as_str().ok_or_else(|| {
@@ -72,10 +74,12 @@ pub fn table_function(
             Ok(Arc::new(Sequence::new(name, "generate_series", first, step, rows)))
         }
         "null" => match arguments {
+            [Value::String(structure)] if structure.eq_ignore_ascii_case(b"auto") => null_table(no_columns()),
+            [] => null_table(no_columns()),
             [structure] => null_table(declared(structure)?),
-            _ => Err(wrong_count("Table function 'null' requires one argument: the structure".to_owned())),
+            _ => Err(wrong_count("Table function 'null' requires 'structure' argument or empty argument".to_owned())),
         },
-        "generateRandom" => Ok(Arc::new(Random::new(arguments, &declared)?)),
+        "generateRandom" => Ok(Arc::new(Random::new(arguments, &declared, functions)?)),
         "zeros" | "zeros_mt" => match numbers(name, arguments)?.as_slice() {
             [] => Ok(Arc::new(Zeros::new("_table_function", name, "SystemZeros", "zero", None))),
             [rows] => Ok(Arc::new(Zeros::new("_table_function", name, "SystemZeros", "zero", Some(*rows)))),
@@ -83,6 +87,11 @@ pub fn table_function(
         },
         _ => Err(Error::new(ErrorCode::UNKNOWN_FUNCTION, format!("Unknown table function {name}"))),
     }
+}
+
+/// What stands for the columns of a table that nothing is said of.
+fn no_columns() -> Vec<ColumnDescription> {
+    vec![ColumnDescription::new("dummy", DataType::UInt8)]
 }
 
 fn numbers(name: &str, arguments: &[Value]) -> Result<Vec<u64>> {

@@ -1,4 +1,4 @@
-//! Random rows: the table function `generateRandom('structure'[, seed[, max_string_length[, max_array_length]]])`. They are made in
+//! Random rows: the table function `generateRandom(['structure'[, seed[, max_string_length[, max_array_length]]]])`. They are made in
 //! blocks of as many rows as ClickHouse makes at once, each by a generator of its own, so that many threads make the rows of one scan;
 //! those of the first block are ClickHouse's of the same seed.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use rand::Rng;
-use squall_functions::sip_hash64;
+use squall_functions::{Argument, FunctionContext, resolve_scalar, sip_hash64};
 use squall_planner::{ColumnDescription, TableMetadata};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
 
@@ -40,31 +40,59 @@ impl Random {
     pub(super) fn new(
         arguments: &[Value],
         columns_of: &dyn Fn(&Value) -> Result<Vec<ColumnDescription>>,
+        functions: &FunctionContext,
     ) -> Result<Self> {
         let bad = |message: &str| Error::new(ErrorCode::BAD_ARGUMENTS, message.to_owned());
-        let Some((structure, numbers)) = arguments.split_first().filter(|(_, numbers)| numbers.len() <= 3) else {
+        let (structure, numbers) = match arguments.split_first() {
+            Some((structure @ Value::String(_), numbers)) => (Some(structure), numbers),
+            _ => (None, arguments),
+        };
+        if numbers.len() > 3 {
             return Err(Error::new(
                 ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
-                "Table function 'generateRandom' requires at most four arguments: structure, [random_seed, max_string_length, \
-                 max_array_length]",
+                "Table function 'generateRandom' requires at most four (or three if structure is missing) arguments: [structure, \
+                 random_seed, max_string_length, max_array_length]",
             ));
+        }
+        let number = |at: usize, name: &str, default: u64| match numbers.get(at) {
+            None => Ok(default),
+            Some(Value::Null) if name == SEED => Ok(default),
+            Some(value) => value.as_u64().ok_or_else(|| {
+                let given = value.literal_type();
+                bad(&format!("Argument '{name}' must be a literal with type UInt64, got {given}"))
+            }),
         };
-        let columns = columns_of(structure)?;
-        let number = |at: usize, default: u64| match numbers.get(at) {
-            None | Some(Value::Null) => Ok(default),
-            Some(value) => value
-                .as_u64()
-                .or_else(|| value.as_i64().map(i64::cast_unsigned))
-                .ok_or_else(|| bad("The seed and the lengths of generateRandom must be numbers or NULL")),
+        let seed = number(0, SEED, rand::rng().next_u64())?;
+        let lengths =
+            Lengths { string: number(1, "max_string_length", 10)?, array: number(2, "max_array_length", 10)? };
+        let columns = match structure {
+            Some(structure) => columns_of(structure)?,
+            None => columns_of(&random_structure(seed, functions)?)?,
         };
-        let seed = number(0, rand::rng().next_u64())?;
-        let lengths = Lengths { string: number(1, 10)?, array: number(2, 10)? };
         if lengths.string > LENGTH_MAX || lengths.array > LENGTH_MAX {
             return Err(bad("The lengths of strings and arrays of generateRandom are limited to 16777215"));
         }
         columns.iter().try_for_each(|column| estimated_bytes(&column.data_type, lengths).map(|_| ()))?;
         Ok(Self { columns, seed, lengths })
     }
+}
+
+/// The name of the argument that may be NULL: then every table is another.
+const SEED: &str = "random_seed";
+
+/// Names and types of columns where the call tells none.
+fn random_structure(seed: u64, functions: &FunctionContext) -> Result<Value> {
+    let arguments = [Value::Null, Value::UInt64(seed)].map(|value| {
+        let data_type = value.literal_type();
+        Argument { data_type, constant: Some(value) }
+    });
+    let function = resolve_scalar("generateRandomStructure", &arguments, functions)?;
+    let constant = |argument: &Argument| {
+        let value = argument.constant.as_ref().unwrap_or(&Value::Null);
+        Column::constant(argument.data_type.clone(), value, 1)
+    };
+    let columns = arguments.iter().map(constant).collect::<Result<Vec<_>>>()?;
+    Ok(function.execute(&columns, 1)?.value(0))
 }
 
 impl TableMetadata for Random {

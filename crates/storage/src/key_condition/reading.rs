@@ -34,11 +34,13 @@ pub(super) fn node(expression: &Expression, keys: &[KeyExpression]) -> Node {
         Expression::HigherOrder { .. } => return Node::Unknown,
     };
     match (name, arguments) {
-        ("and", _) => Node::And(arguments.iter().map(|argument| node(argument, keys)).collect()),
+        // It holds for all rows, and those that its arguments leave out are not to be read.
+        ("and" | "indexHint", _) => Node::And(arguments.iter().map(|argument| node(argument, keys)).collect()),
         ("or", _) => {
             let nodes: Vec<Node> = arguments.iter().map(|argument| node(argument, keys)).collect();
             if nodes.iter().any(|node| matches!(node, Node::Unknown)) { Node::Unknown } else { Node::Or(nodes) }
         }
+        ("not", [Expression::Function { name, .. }]) if &**name == "indexHint" => Node::Unknown,
         ("not", [inner]) => negated(node(inner, keys)),
         ("if", [condition, then, otherwise]) => match condition.constant() {
             Some(value) if value.as_i64().is_some_and(|value| value != 0) => node(then, keys),

@@ -28,7 +28,7 @@ use squall_runtime::{Pieces, ProfileEvent};
 const PARTS_IN_FLIGHT_MAX: usize = 8;
 /// What a writer has left at the end becomes a part of its own from this many rows on: enough to be worth a worker. Less is put together
 /// with what other writers have left, so that a small INSERT makes one part, however many threads it ran on.
-const OWN_PART_ROWS_MIN: usize = 65_536;
+const OWN_PART_ROWS_MIN: usize = 262_144;
 /// The same in bytes.
 const OWN_PART_BYTES_MIN: usize = 64 << 20;
 

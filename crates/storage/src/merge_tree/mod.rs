@@ -524,6 +524,9 @@ impl TableMetadata for MergeTreeTable {
     fn sampling_key(&self) -> Option<&Arc<str>> {
         self.live.identity.definition.sampling_key.as_ref().map(|key| &key.sql)
     }
+    fn tokenizer(&self, expression: &Expression) -> Option<String> {
+        self.live.indices.iter().find_map(|index| index.tokenizer(expression)).map(ToString::to_string)
+    }
     fn supports_prewhere(&self) -> bool {
         true
     }
@@ -580,8 +583,8 @@ impl MergeTreeTable {
         ConditionKey::of(predicate, &column, settings)
     }
 
-    /// A scan of the parts by partitions, and within one in the order of their inserts.
-    fn scan_in_order(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+    /// The table with its parts by partitions, and within one in the order of their inserts.
+    fn in_order_of_inserts(&self) -> Self {
         let mut parts = self.parts.parts.clone();
         let first_block = |part: &Part| PartName::parse(&part.file.name).map(|name| name.first_block);
         parts.sort_by(|left, right| {
@@ -589,17 +592,11 @@ impl MergeTreeTable {
             by_partition.then_with(|| first_block(left).cmp(&first_block(right)))
         });
         let parts = Arc::new(PartSet::new(parts, &self.live.identity, &self.parts.deletions));
-        Self { parts, ..self.whole() }.scan(request)
-    }
-}
-
-impl Table for MergeTreeTable {
-    fn final_rows(&self) -> Option<Arc<dyn Table>> {
-        let rule = self.live.rule.clone()?;
-        Some(Arc::new(FinalTable { table: self.whole(), rule }))
+        Self { parts, ..self.whole() }
     }
 
-    fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+    /// What of the parts a scan may read.
+    fn selected(&self, request: &ScanRequest) -> Result<Selected> {
         let predicate = request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns));
         if !self.parts.is_counted
             && let Some(failure) = self.parts.parts.iter().filter(|part| part.rows == 0).find_map(|part| part.failure())
@@ -630,6 +627,26 @@ impl Table for MergeTreeTable {
         if let RowNumbers::Place(_) = request.row_numbers {
             request.to_mut().row_numbers = RowNumbers::Place(PartNumbers::new(&self.parts.parts));
         }
+        Ok(Selected { segments, filters, request: request.into_owned() })
+    }
+}
+
+/// Rows that a scan may read, and how it reads them.
+struct Selected {
+    segments: Vec<Segment>,
+    /// The skip indexes that are asked for more that can be left out.
+    filters: Vec<Arc<skip_index::IndexFilter>>,
+    request: ScanRequest,
+}
+
+impl Table for MergeTreeTable {
+    fn final_rows(&self) -> Option<Arc<dyn Table>> {
+        let rule = self.live.rule.clone()?;
+        Some(Arc::new(FinalTable { table: self.whole(), rule }))
+    }
+
+    fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+        let Selected { segments, filters, request } = self.selected(request)?;
         scans::indexed_scan::scan(&self.live, segments, &filters, &request)
     }
 

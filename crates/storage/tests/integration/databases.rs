@@ -54,8 +54,10 @@ fn ddl_says_what_clickhouse_says() {
 
 #[test]
 fn table_functions_make_their_rows() {
-    let table_function =
-        |name: &str, arguments: &[Value]| squall_storage::table_function(name, arguments, &|_: &str| Ok(Vec::new()));
+    let functions = squall_functions::FunctionContext::outside_queries("UTC");
+    let table_function = |name: &str, arguments: &[Value]| {
+        squall_storage::table_function(name, arguments, &|_: &str| Ok(Vec::new()), &functions)
+    };
     let numbers = |name: &str, arguments: &[u64]| -> Vec<u64> {
         let arguments: Vec<Value> = arguments.iter().map(|argument| Value::UInt64(*argument)).collect();
         let table = table_function(name, &arguments).unwrap();

@@ -1,5 +1,6 @@
 //! Casts from `Variant`, `Dynamic` and `JSON`, and to them.
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 
 use super::{CastMode, CastOptions, cast};
@@ -30,6 +31,14 @@ pub(super) fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options:
         if options.infers_dynamic && from.inner().is_string_or_fixed_string() {
             return read_texts(from, array, to, options);
         }
+        if let DataType::LowCardinality(inner) = from {
+            // A dictionary is a type of its own.
+            let nulls = array.logical_nulls();
+            let is_valid = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+            let rows = (0..array.len()).map(|row| is_valid(row).then_some((0, row as u32))).collect();
+            let own = DataType::LowCardinality(std::sync::Arc::new(inner.remove_nullable()));
+            return Alternatives { columns: vec![Column::new(own, array.clone())], rows }.to_dynamic();
+        }
         return Alternatives::of_array(from, array)?.to_dynamic();
     }
     if let DataType::Variant(alternatives) = to {
@@ -59,7 +68,18 @@ pub(super) fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options:
 
 fn read_texts(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptions) -> Result<ArrayRef> {
     let texts = cast(&Column::new(from.clone(), array.clone()), &DataType::String.to_nullable(), options)?;
-    super::text::from_text(&DataType::String, texts.array(), to, options)
+    let texts =
+        if matches!(to, DataType::Variant(_)) { without_null_words(texts.array())? } else { texts.array().clone() };
+    super::text::from_text(&DataType::String, &texts, to, options)
+}
+
+/// Texts of which those are NULL that are its word.
+fn without_null_words(array: &ArrayRef) -> Result<ArrayRef> {
+    let Some(texts) = array.as_binary_opt::<i32>() else { return Ok(array.clone()) };
+    let is_null = |text: &[u8]| text.eq_ignore_ascii_case(b"null") || text == "ᴺᵁᴸᴸ".as_bytes();
+    let words: arrow_buffer::BooleanBuffer = (0..texts.len()).map(|row| !is_null(texts.value(row))).collect();
+    let nulls = arrow_buffer::NullBuffer::union(array.logical_nulls().as_ref(), Some(&words.into()));
+    crate::wrappers::with_validity(array, nulls)
 }
 
 fn to_variant(

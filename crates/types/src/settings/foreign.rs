@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use super::{SettingDescription, SettingType, bad_value, check_allowed, check_named};
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
 
 /// The table of names; its first lines say what stands in it.
 const TABLE: &str = include_str!("foreign.tsv");
@@ -33,10 +33,30 @@ impl SettingDescription {
         let canonical = |text: &str| self.setting_type.canonical(text);
         let value = canonical(text).ok_or_else(|| bad_value(self.name, self.setting_type, text))?;
         check_named(self.type_name, text)?;
+        if self.name == "compatibility" {
+            return check_compatibility(text).map(|()| value);
+        }
         if self.effect == Effect::Fixed && canonical(self.default).as_ref() != Some(&value) {
             check_allowed(self.name, &value, &self.allowed)?;
         }
         Ok(value)
+    }
+}
+
+/// The version whose defaults the settings have.
+const VERSION: [u64; 2] = [26, 9];
+
+/// Takes a version that has no other defaults than this one, or none.
+fn check_compatibility(text: &str) -> Result<()> {
+    let parts: Option<Vec<u64>> = text.split('.').map(|part| part.parse().ok()).collect();
+    match parts.as_deref() {
+        _ if text.is_empty() => Ok(()),
+        None => Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Cannot parse ClickHouse version here: {text}"))),
+        Some([major, rest @ ..]) if [*major, rest.first().copied().unwrap_or(0)] >= VERSION => Ok(()),
+        Some(_) => Err(Error::new(
+            ErrorCode::SUPPORT_IS_DISABLED,
+            format!("Setting 'compatibility' cannot be '{text}' here: the defaults of older versions are not known"),
+        )),
     }
 }
 

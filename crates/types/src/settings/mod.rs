@@ -89,6 +89,12 @@ pub struct SettingDescription {
 }
 
 impl SettingDescription {
+    /// Whether SQL writes its values as strings, or as maps, and not as numbers.
+    pub fn takes_text(&self) -> bool {
+        matches!(self.setting_type, SettingType::String | SettingType::Map | SettingType::TimeZone)
+            && !self.type_name.ends_with("Auto")
+    }
+
     /// Whether nothing reads it: what it asks for is already so, or does not change what a query answers.
     pub fn is_without_effect(&self) -> bool {
         self.description.starts_with("Accepted for compatibility")
@@ -279,6 +285,7 @@ macro_rules! settings {
             /// `UNKNOWN_SETTING`; where the text is not a value of the setting's type, ClickHouse's code for that type; `SUPPORT_IS_DISABLED` where
             /// the value would mean something that is not there.
             pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
+                check_analyzer(name, text)?;
                 let name = match name {
                     $(name_of!($name) => {
                         let value = <$rust as SettingValue>::from_text(SettingType::$setting_type, text)
@@ -354,6 +361,20 @@ fn check_named(type_name: &str, text: &str) -> Result<()> {
         return Err(Error::new(ErrorCode::SIZE_OF_FIXED_STRING_DOESNT_MATCH, message));
     }
     enumeration::check(type_name, text)
+}
+
+/// There is no other analyzer.
+fn check_analyzer(name: &str, text: &str) -> Result<()> {
+    if !matches!(name, "enable_analyzer" | "allow_experimental_analyzer")
+        || bool::from_text(SettingType::Bool, text) != Some(false)
+    {
+        return Ok(());
+    }
+    let message = format!(
+        "Setting '{name}' cannot be disabled: the analyzer is mandatory since v26.9 and the old query analysis is no longer supported. \
+         Remove '{name} = 0' from the query, the session, the settings profile or the configuration"
+    );
+    Err(Error::new(ErrorCode::SETTING_CONSTRAINT_VIOLATION, message))
 }
 
 fn check_allowed(name: &str, value: &str, allowed: &[&str]) -> Result<()> {
@@ -854,7 +875,18 @@ settings! {
     prefer_column_name_to_alias: bool as Bool = "0", "Whether a name that is both is the column rather than the alias.";
     count_distinct_implementation: String as String = "uniqExact", "The function that COUNT(DISTINCT x) is.";
     inline_rows_limit: u64 as UInt64 = "32768", "Squall: a query that reads fewer rows begins on the thread that received it, and mostly ends there.";
-    use_query_cache: bool as Bool = "0", "Accepted for compatibility: results are not cached.";
+    use_structure_from_insertion_table_in_table_functions: u64 as UInt64 = "2", "Whether generateRandom and null have the columns that an INSERT writes where they are told none: 0 is no.";
+    create_index_ignore_unique: bool as Bool = "0", "Whether CREATE UNIQUE INDEX makes an index that is not unique, rather than being an error.";
+    allow_create_index_without_type: bool as Bool = "0", "Whether CREATE INDEX without TYPE does nothing, rather than being an error.";
+    show_create_query_identifier_quoting_rule: String as String(IdentifierQuotingRule) = "when_necessary" only ["when_necessary", "always"], "Which names SHOW CREATE writes in quotes, beside those of columns: those that need them, or all.";
+    show_create_query_identifier_quoting_style: String as String(IdentifierQuotingStyle) = "Backticks" only ["Backticks", "BackticksMySQL", "DoubleQuotes"], "What SHOW CREATE writes around names.";
+    check_table_dependencies: bool as Bool = "1", "Whether DROP and RENAME of a table fail where a dictionary is loaded from it.";
+    check_referential_table_dependencies: bool as Bool = "0", "Whether DROP and RENAME of a table fail where a view reads it, or a materialized view writes to it.";
+    max_parts_to_move: u64 as UInt64 = "1000", "The most parts that MOVE PARTITION TO TABLE moves at once; 0 is unlimited.";
+    use_query_cache: bool as Bool = "0", "Results are not cached, but a query whose result ClickHouse would refuse to cache is refused.";
+    enable_writes_to_query_cache: bool as Bool = "1", "Whether use_query_cache wants the result to be cached.";
+    query_cache_nondeterministic_function_handling: String as String(QueryResultCacheNondeterministicFunctionHandling) = "throw", "What use_query_cache does where a query calls a function whose result is another each time: throw, save or ignore.";
+    query_cache_system_table_handling: String as String(QueryResultCacheSystemTableHandling) = "throw", "What use_query_cache does where a query names a system table: throw, save or ignore.";
     distributed_product_mode: String as String(DistributedProductMode) = "deny", "Accepted for compatibility: there are no distributed tables.";
     load_balancing: String as String(LoadBalancing) = "random", "Accepted for compatibility: there are no replicas.";
     max_distributed_connections: u64 as UInt64 = "1024", "Accepted for compatibility: there are no distributed tables.";

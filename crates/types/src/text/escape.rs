@@ -254,32 +254,42 @@ pub fn read_json_string(out: &mut Vec<u8>, input: &[u8]) -> Result<usize> {
         match rest {
             [b'"', ..] => return Ok(at),
             [_, b'u', digits @ ..] => {
-                let (character, read) = read_utf16(digits).ok_or_else(|| {
-                    Error::new(
-                        ErrorCode::CANNOT_PARSE_ESCAPE_SEQUENCE,
-                        "Cannot parse escape sequence: less than four hexadecimal digits after \\u",
-                    )
-                })?;
-                out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                at += 1 + read;
+                at += 1 + append_utf16(out, digits)?;
             }
             _ => at += append_unescaped(out, rest.get(1..).unwrap_or_default())?,
         }
     }
 }
 
-/// The character of `\uXXXX` or a surrogate pair `\uXXXX\uXXXX`, read from after the first `u`, and the bytes read.
-fn read_utf16(input: &[u8]) -> Option<(char, usize)> {
+/// Appends the character of `\uXXXX` or a surrogate pair `\uXXXX\uXXXX`, read from after the first `u`; returns the bytes read. The second
+/// half of a pair alone is three bytes as others are; the first half alone is refused.
+fn append_utf16(out: &mut Vec<u8>, input: &[u8]) -> Result<usize> {
+    let wrong = |what: &str| {
+        Error::new(ErrorCode::CANNOT_PARSE_ESCAPE_SEQUENCE, format!("Cannot parse escape sequence: {what}"))
+    };
     let unit = |input: &[u8]| u16::from_str_radix(std::str::from_utf8(input.get(..4)?).ok()?, 16).ok();
-    let first = unit(input)?;
-    if (0xD800..0xDC00).contains(&first)
-        && input.get(4..6) == Some(b"\\u")
-        && let Some(second) = unit(input.get(6..)?)
-        && let Some(Ok(character)) = char::decode_utf16([first, second]).next()
-    {
-        return Some((character, 10));
+    let first = unit(input).ok_or_else(|| wrong("less than four hexadecimal digits after \\u"))?;
+    if let Some(character) = char::from_u32(first.into()) {
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        return Ok(4);
     }
-    Some((char::from_u32(first.into()).unwrap_or(char::REPLACEMENT_CHARACTER), 4))
+    if first >= 0xDC00 {
+        let bits = |shift: u16| (first >> shift & 0x3F) as u8;
+        out.extend_from_slice(&[0xE0 | bits(12), 0x80 | bits(6), 0x80 | bits(0)]);
+        return Ok(4);
+    }
+    let second = input
+        .get(4..)
+        .and_then(|rest| rest.strip_prefix(b"\\u"))
+        .and_then(unit)
+        .ok_or_else(|| wrong("missing second part of surrogate pair"))?;
+    match char::decode_utf16([first, second]).next() {
+        Some(Ok(character)) => {
+            out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            Ok(10)
+        }
+        _ => Err(wrong("incorrect surrogate pair")),
+    }
 }
 
 #[cfg(test)]

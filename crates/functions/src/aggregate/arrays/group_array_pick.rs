@@ -15,6 +15,7 @@ use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::values::element::{Element, with_element};
 use crate::aggregate::values::state_bytes::{Raw, put_string, take_string};
 use crate::aggregate::values::value_list::{ValueList, list_column, read_list, write_list};
+use crate::scalar::random::Generator;
 
 /// Which values stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,9 +27,6 @@ enum Kind {
 
 /// ClickHouse's bound on the number of items.
 const ITEMS_MAX: u64 = 0xFF_FFFF;
-
-/// What the random numbers of a sample begin with where nothing else is asked for.
-const SAMPLE_DEFAULT: u64 = 123_456;
 
 pub(in crate::aggregate) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let kind = match call.name {
@@ -77,8 +75,8 @@ pub(in crate::aggregate) fn resolve(call: &Call<'_>) -> Result<Arc<dyn Aggregate
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Too large limit parameter for {}", call.name)));
     }
     let begin = match (kind, parameters.get(1)) {
-        (Kind::Sample, Some(begin)) => positive(begin)?,
-        _ => SAMPLE_DEFAULT,
+        (Kind::Sample, Some(begin)) => Some(positive(begin)?),
+        _ => None,
     };
     let argument = call.argument()?;
     let data_type = DataType::array(argument.clone());
@@ -93,8 +91,8 @@ struct Picked<E> {
     data_type: DataType,
     kind: Kind,
     limit: usize,
-    /// What the random numbers begin with.
-    begin: u64,
+    /// What the random numbers of each group begin with; they are of each group's own where nothing is asked for.
+    begin: Option<u64>,
     element: PhantomData<E>,
 }
 
@@ -183,7 +181,12 @@ impl<E: Element> StateFunction for Picked<E> {
     }
 
     fn state(&self) -> Self::State {
-        Kept { values: Vec::new(), total: 0, random: Pcg::new(self.begin) }
+        let begin = match (self.begin, self.kind) {
+            (Some(begin), _) => begin,
+            (None, Kind::Sample) => Generator::of_thread().next(),
+            (None, Kind::Last | Kind::Sorted) => 0,
+        };
+        Kept { values: Vec::new(), total: 0, random: Pcg::new(begin) }
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {

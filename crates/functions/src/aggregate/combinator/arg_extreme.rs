@@ -8,6 +8,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
+use crate::aggregate::values::comparable;
 use crate::aggregate::values::element::{Element, with_element};
 
 pub(super) fn nested_arguments(arguments: &[DataType]) -> Result<Vec<DataType>> {
@@ -25,6 +26,7 @@ pub(super) fn apply(
     greatest: bool,
 ) -> Result<Arc<dyn AggregateFunction>> {
     let key = arguments.last().ok_or_else(|| Error::logical("-ArgMin without a key"))?;
+    comparable::check(if greatest { "with ArgMax suffix" } else { "with ArgMin suffix" }, key)?;
     let key_type = key.clone();
     Ok(with_element!(key, E => {
         let new = |nested, key_type, greatest| -> Box<dyn Accumulator> {

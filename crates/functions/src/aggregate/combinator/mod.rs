@@ -25,7 +25,7 @@ use crate::accumulator::AggregateFunction;
 pub(super) use by_element::{apply as apply_tuple, element_arguments};
 pub(super) use simple_state::SimpleState;
 pub(super) use skip_nulls::SkipNulls;
-pub(super) use state::{OfState, OverStates, merged_type, state_type};
+pub(super) use state::{OfState, OverStates, check_merged, merged_type, state_type};
 
 /// A suffix of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,6 +10,8 @@ use squall_types::{AggregateType, Column, DataType, Error, ErrorCode, Result, Va
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::adapted::{Adapted, Adapter};
 use crate::aggregate::grouped::same;
+use crate::aggregate::name_parts;
+use crate::aggregate::values::literals;
 
 /// The type of states of a function.
 pub(in crate::aggregate) fn state_type(function: &str, parameters: &[Value], arguments: &[DataType]) -> DataType {
@@ -50,6 +52,33 @@ pub(in crate::aggregate) fn merged_type<'a>(function: &str, arguments: &'a [Data
         )));
     }
     Ok(state)
+}
+
+/// Refuses states of other parameters than those that `-Merge` is given, but for functions whose states do not depend on them.
+///
+/// # Errors
+/// `ILLEGAL_TYPE_OF_ARGUMENT`.
+pub(in crate::aggregate) fn check_merged(function: &str, parameters: &[Value], state: &AggregateType) -> Result<()> {
+    let has_same_states = match name_parts(function) {
+        Some((name, combinators)) => {
+            combinators.is_empty()
+                && (["quantile", "median", "sequence", "groupArrayMoving"]
+                    .iter()
+                    .any(|family| name.starts_with(family)))
+        }
+        None => true,
+    };
+    if has_same_states || literals::read(&state.parameters)? == parameters {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+        format!(
+            "Illegal type {} of argument for aggregate function with Merge suffix because it has states of other parameters than \
+             those of {function}",
+            DataType::AggregateFunction(Arc::new(state.clone()))
+        ),
+    ))
 }
 
 /// A function that gives its states.

@@ -156,6 +156,9 @@ impl Integers {
             return Ok(integers);
         }
         let length = usize::try_from(take_varint(bytes)?).unwrap_or(usize::MAX);
+        if length == 0 {
+            return Err(Error::new(ErrorCode::INCORRECT_DATA, "Incorrect size (0) in groupBitmap"));
+        }
         let own = take_bytes(bytes, length)?;
         let wrong = |error: std::io::Error| {
             Error::new(ErrorCode::INCORRECT_DATA, format!("A bitmap that cannot be read: {error}"))

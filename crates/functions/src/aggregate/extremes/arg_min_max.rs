@@ -10,11 +10,13 @@ use crate::accumulator::AggregateFunction;
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
 use crate::aggregate::results::value_column;
+use crate::aggregate::values::comparable;
 use crate::aggregate::values::element::{AnyValue, Bytes, Element, with_element};
 
 pub(in crate::aggregate) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let (argument, value) = call.two_arguments()?;
+    comparable::check(call.name, value)?;
     let (data_type, greatest) = (argument.clone(), call.name.ends_with("Max"));
     let value_type = value.clone();
     let with_value = call.name.starts_with("argAnd");

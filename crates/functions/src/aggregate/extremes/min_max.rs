@@ -3,26 +3,18 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::AggregateFunction;
 use crate::aggregate::family::Call;
 use crate::aggregate::grouped::{self, StateFunction};
+use crate::aggregate::values::comparable;
 use crate::aggregate::values::element::{Element, with_element};
 
 pub(in crate::aggregate) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let argument = call.argument()?;
-    if argument.is_of_alternatives() {
-        return Err(Error::new(
-            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-            format!(
-                "Illegal type {argument} of argument of aggregate function {} because the values of that data type can contain values with \
-                 different data types. Consider using typed subcolumns or cast column to a specific data type",
-                call.name
-            ),
-        ));
-    }
+    comparable::check(call.name, argument)?;
     let (data_type, greatest) = (argument.clone(), call.name == "max");
     Ok(with_element!(argument, E => grouped::function(Extreme::<E> { data_type, greatest, element: PhantomData })))
 }

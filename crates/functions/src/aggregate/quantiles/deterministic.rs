@@ -76,6 +76,17 @@ impl Sketch for Deterministic {
         Ok(())
     }
 
+    fn check(&self, state: &Sample) -> Result<()> {
+        // No number has so many zero bits but 0: then most second numbers are equal, and the sample is none.
+        if state.degree < u32::BITS {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            "Skip degree in `quantileDeterministic` exceeds the maximum value of 31, which indicates an incorrect usage",
+        ))
+    }
+
     fn quantiles(&self, state: Sample, levels: &[f64], item: Numbers) -> Vec<u64> {
         let mut values: Vec<f64> = state.values.iter().map(|(value, _)| self.numbers.to_f64(*value)).collect();
         values.sort_unstable_by(f64::total_cmp);

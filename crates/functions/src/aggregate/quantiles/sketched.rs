@@ -30,6 +30,11 @@ pub(in crate::aggregate) trait Sketch: Debug + Send + Sync + 'static {
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()>;
 
+    /// Refuses a state that tells nothing of the values.
+    fn check(&self, _state: &Self::State) -> Result<()> {
+        Ok(())
+    }
+
     /// The values at these levels, as ranks of the item's numbers.
     fn quantiles(&self, state: Self::State, levels: &[f64], item: Numbers) -> Vec<u64>;
 
@@ -223,6 +228,7 @@ impl<S: Sketch> StateFunction for Sketched<S> {
     }
 
     fn write(&self, state: &S::State, out: &mut Vec<u8>) -> Result<()> {
+        self.sketch.check(state)?;
         self.sketch.write(state, out)
     }
 
@@ -236,6 +242,7 @@ impl<S: Sketch> StateFunction for Sketched<S> {
         let mut ranks = Vec::with_capacity(groups * self.levels.levels.len());
         for state in states {
             squall_types::checkpoint(self.sketch.items(&state) * 20)?;
+            self.sketch.check(&state)?;
             ranks.extend(self.sketch.quantiles(state, &self.levels.levels, item));
         }
         self.levels.result(item.column(&self.levels.item, ranks.into_iter()), groups)

@@ -42,11 +42,12 @@ impl LargestTriangle {
     fn chosen(&self, mut points: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
         points.sort_by(|left, right| left[0].total_cmp(&right[0]));
         let count = points.len();
-        if self.points >= count || self.points == 0 {
+        if self.points >= count {
             return points;
         }
         let (Some(first), Some(last)) = (points.first().copied(), points.last().copied()) else { return points };
         match self.points {
+            0 => return Vec::new(),
             1 => return vec![first],
             2 => return vec![first, last],
             _ => {}
@@ -101,7 +102,10 @@ impl StateFunction for LargestTriangle {
     }
 
     fn add(&self, state: &mut Self::State, (xs, ys): &Self::Rows<'_>, row: usize) {
-        state.push([xs[row], ys[row]]);
+        // A point that no line goes through does not count.
+        if xs[row].is_finite() && ys[row].is_finite() {
+            state.push([xs[row], ys[row]]);
+        }
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Values as aggregate functions see them: read from columns, kept, hashed, put in order, written as the bytes of states.
 
+pub(super) mod comparable;
 pub(super) mod element;
 pub(super) mod literals;
 pub(super) mod number;

@@ -190,7 +190,8 @@ fn remainder(call: &Call<'_>, by_zero: ByZero, is_positive: bool) -> Bound {
         return call.bind(DataType::Float64, move |arguments, rows| {
             let arguments = as_type(arguments, &DataType::Float64)?;
             let remainder = |left: f64, right: f64| {
-                let remainder = left % right;
+                // As ClickHouse computes it: the rest of a number by infinity is none.
+                let remainder = left - (left / right).trunc() * right;
                 if is_positive && remainder < 0.0 { remainder + right.abs() } else { remainder }
             };
             binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, remainder)

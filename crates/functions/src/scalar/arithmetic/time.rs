@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arrow_array::types::{Int32Type, Int64Type, UInt16Type, UInt32Type};
 use squall_types::calendar::{DAY_SECONDS, TimeZone, ZoneCursor, add_months};
 use squall_types::cast::{CastMode, CastOptions, cast};
-use squall_types::{Column, DataType, Error, IntervalKind, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result};
 
 use super::illegal_pair;
-use crate::function::BoundFunction;
+use crate::function::{Argument, BoundFunction};
+use crate::registry::resolve_scalar;
 use crate::scalar::kernel::{argument_as, as_type, binary};
 use crate::scalar::simple::{Call, Numbers, argument, integers};
 
@@ -20,6 +21,8 @@ pub(super) fn plus(call: &Call<'_>) -> Result<Bound> {
     let (left, right) = (call.type_of(0), call.type_of(1));
     match (left, right) {
         (DataType::Interval(a), DataType::Interval(b)) if a == b => intervals(call, i64::wrapping_add),
+        (DataType::String, DataType::Interval(kind)) => text(call, "add", *kind, [0, 1]),
+        (DataType::Interval(kind), DataType::String) => text(call, "add", *kind, [1, 0]),
         _ if left.is_date_or_time() && !right.is_date_or_time() => shift(call, 0, 1, 1),
         _ if right.is_date_or_time() && !left.is_date_or_time() => shift(call, 1, 0, 1),
         _ => Ok(None),
@@ -32,9 +35,21 @@ pub(super) fn minus(call: &Call<'_>) -> Result<Bound> {
     match (left, right) {
         (DataType::Interval(a), DataType::Interval(b)) if a == b => intervals(call, i64::wrapping_sub),
         _ if left.is_date_or_time() && right.is_date_or_time() => difference(call),
+        (DataType::String, DataType::Interval(kind)) => text(call, "subtract", *kind, [0, 1]),
         _ if left.is_date_or_time() => shift(call, 0, 1, -1),
         _ => Ok(None),
     }
+}
+
+/// The text of a time plus or minus an interval: what the function of the interval's unit makes of them.
+fn text(call: &Call<'_>, verb: &str, kind: IntervalKind, order: [usize; 2]) -> Result<Bound> {
+    let described: Vec<Argument> = order.iter().filter_map(|at| call.arguments.get(*at).cloned()).collect();
+    let function = resolve_scalar(&format!("{verb}{kind}s"), &described, call.context)?;
+    let bound = call.bind(function.return_type().clone(), move |arguments, rows| {
+        let arguments = order.iter().map(|at| argument(arguments, *at).cloned()).collect::<Result<Vec<_>>>()?;
+        function.execute(&arguments, rows)
+    })?;
+    Ok(Some(bound))
 }
 
 fn intervals(call: &Call<'_>, operation: fn(i64, i64) -> i64) -> Result<Bound> {
@@ -83,6 +98,12 @@ fn shift(call: &Call<'_>, time: usize, amount: usize, sign: i64) -> Result<Bound
         (DataType::DateTime(_) | DataType::DateTime64(..), number) if is_amount(number) => IntervalKind::Second,
         _ => return Err(illegal_pair(call)),
     };
+    if matches!(call.type_of(time), DataType::Date | DataType::Date32) && kind < IntervalKind::Second {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("An interval of {kind}s cannot be used with {}", call.type_of(time)),
+        ));
+    }
     let result = shifted_type(call.type_of(time), kind);
     let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
     let bound = call.bind(result.clone(), move |arguments, rows| {
@@ -106,6 +127,7 @@ fn shifted_type(time: &DataType, kind: IntervalKind) -> DataType {
     match time {
         DataType::Date | DataType::Date32 if has_days => time.clone(),
         DataType::Date if digits == 0 => DataType::DateTime(None),
+        DataType::Date32 => DataType::DateTime64(3, None),
         DataType::DateTime(_) if digits == 0 => time.clone(),
         DataType::DateTime(zone) => DataType::DateTime64(digits, zone.clone()),
         DataType::DateTime64(found, zone) => DataType::DateTime64(digits.max(*found), zone.clone()),

@@ -35,6 +35,7 @@ pub(super) fn bind(call: &Call<'_>) -> Result<Option<Arc<dyn BoundFunction>>> {
             "multiply" => of_name(call, "tupleMultiplyByNumber", &[0, 1]),
             "divide" => of_name(call, "tupleDivideByNumber", &[0, 1]),
             "intDiv" => of_name(call, "tupleIntDivByNumber", &[0, 1]),
+            "intDivOrZero" => of_name(call, "tupleIntDivOrZeroByNumber", &[0, 1]),
             "modulo" => of_name(call, "tupleModuloByNumber", &[0, 1]),
             _ => Ok(None),
         },

@@ -43,8 +43,17 @@ pub(super) fn area(call: &Call<'_>, is_roc: bool) -> Bound {
     number_items(call, 0)?;
     number_items(call, 1)?;
     let offsets_at = if is_roc { 3 } else { 2 };
-    if call.arguments.len() > offsets_at {
-        number_items(call, offsets_at)?;
+    if is_roc && call.arguments.len() > 2 && (call.type_of(2) != &DataType::Bool || call.constant(2).is_none()) {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Third argument (scale) for function {} must be of type const Bool", call.name),
+        ));
+    }
+    if call.arguments.len() > offsets_at && !item_type(call, offsets_at)?.is_integer() {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("The offsets of a partition for function {} must be integers", call.name),
+        ));
     }
     let name = call.name;
     call.bind(DataType::Float64, move |arguments, rows| {
@@ -59,11 +68,11 @@ pub(super) fn area(call: &Call<'_>, is_roc: bool) -> Bound {
             }
             let offsets = match &offsets {
                 Some((lists, items)) => {
-                    let own = &items[lists.range(row)];
-                    if own.len() != if is_roc { 4 } else { 3 } {
+                    let (own, wanted) = (&items[lists.range(row)], if is_roc { 4 } else { 3 });
+                    if own.len() != wanted || own.iter().any(|offset| *offset < 0.0) {
                         return Err(Error::new(
                             ErrorCode::BAD_ARGUMENTS,
-                            format!("Offsets of function {name} must be of a fixed number"),
+                            format!("Offsets of a partition for function {name} must be {wanted}, and not negative"),
                         ));
                     }
                     Some(own)
@@ -104,10 +113,15 @@ fn roc(ranked: &[(f64, bool)], is_scaled: bool, offsets: Option<&[f64]>) -> f64 
         return area;
     }
     let (positives, negatives) = match offsets {
-        Some([_, _, positives, negatives]) => (*positives, *negatives),
+        Some([_, _, positives, negatives]) => (total(*positives, hits), total(*negatives, misses)),
         _ => (hits, misses),
     };
     if positives == 0.0 || negatives == 0.0 { f64::NAN } else { area / positives / negatives }
+}
+
+/// How many there are in all partitions: a total of 0 means that no later partition adds to those counted.
+fn total(given: f64, counted: f64) -> f64 {
+    if given == 0.0 { counted } else { given }
 }
 
 fn precision_recall(ranked: &[(f64, bool)], offsets: Option<&[f64]>) -> f64 {
@@ -132,8 +146,8 @@ fn precision_recall(ranked: &[(f64, bool)], offsets: Option<&[f64]>) -> f64 {
         }
     }
     area += part(hits, last_hits, misses);
-    let positives = offsets.and_then(|offsets| offsets.get(2)).copied().unwrap_or(hits);
-    if positives == 0.0 { f64::NAN } else { area / positives }
+    let positives = offsets.and_then(|offsets| offsets.get(2)).map_or(hits, |positives| total(*positives, hits));
+    if positives == 0.0 { 0.0 } else { area / positives }
 }
 
 /// `arrayNormalizedGini(predicted, labels)`.

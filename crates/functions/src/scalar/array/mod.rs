@@ -141,6 +141,13 @@ impl Lists {
         Self::of_column(argument(arguments, at)?)
     }
 
+    /// Whether an item of any row is NULL.
+    pub fn has_null_items(&self) -> bool {
+        let nulls = self.items.array().logical_nulls();
+        let is_null = |at: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
+        (self.offsets[0] as usize..self.offsets[self.offsets.len() - 1] as usize).any(is_null)
+    }
+
     /// The arrays of a column.
     pub fn of_column(column: &Column) -> Result<Self> {
         let item_type = match column.data_type() {

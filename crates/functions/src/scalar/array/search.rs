@@ -46,7 +46,8 @@ pub(super) fn find(call: &Call<'_>, found: Found) -> Bound {
         move |_: &[Column], rows: usize| Column::default_values(result.clone(), rows)
     };
     let plain = item.remove_low_cardinality().clone();
-    if is_always_null && !plain.is_nullable() || plain.inner() == &DataType::Nothing && !is_always_null {
+    let is_never_null = !call.type_of(1).remove_low_cardinality().is_nullable();
+    if is_always_null && !plain.is_nullable() || plain.inner() == &DataType::Nothing && is_never_null {
         return call.bind(result, never);
     }
     // A constant that is no item of the array is never found.

@@ -103,6 +103,12 @@ pub(super) fn except(call: &Call<'_>) -> Bound {
             ),
         ));
     }
+    if left.inner().is_nested() {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Unsupported type {}. Consider arrayFilter(x -> NOT has(exclude, x), source)", call.type_of(0)),
+        ));
+    }
     let (common, options) = common_arrays(call)?;
     let result = call.type_of(0).clone();
     call.bind(result, move |arguments, rows| {

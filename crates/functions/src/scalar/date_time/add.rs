@@ -95,7 +95,9 @@ pub(super) fn resolve_interval(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
     if !matches!(call.type_of(1), DataType::Interval(_)) {
         return Err(call.illegal(1));
     }
-    Time::of(call, 0, None)?;
+    if *call.type_of(0) != DataType::String {
+        Time::of(call, 0, None)?;
+    }
     resolve_scalar(if call.name == "addDate" { "plus" } else { "minus" }, call.arguments, call.context)
 }
 

@@ -133,15 +133,19 @@ fn zone_of(call: &Call<'_>, at: usize) -> Result<(TimeZone, Option<Arc<str>>)> {
 pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let with_clock = call.name.ends_with("DateTime");
     call.arguments(1..=if with_clock { 2 } else { 1 })?;
-    call.each([0], is_any_number)?;
+    call.each([0], |data_type| data_type.is_any_number() || *data_type == DataType::Bool)?;
+    let name = call.name;
     let days = |digits: i64| checked_days(digits / 10_000, digits / 100 % 100, digits % 100);
     match call.name {
         "YYYYMMDDToDate" => call.bind(DataType::Date, move |arguments, rows| {
-            let values = integers(arguments, 0, rows)?.into_iter().map(|digits| days(digits).map_or(0, date)).collect();
+            let in_range = |days: &i32| (0..=i32::from(u16::MAX)).contains(days);
+            let numbers = finite(name, arguments, rows)?.into_iter().map(|digits| digits.round() as i64);
+            let values = numbers.map(|digits| days(digits).filter(in_range).map_or(0, date)).collect();
             Ok(Column::from_primitive::<UInt16Type>(DataType::Date, values))
         }),
         "YYYYMMDDToDate32" => call.bind(DataType::Date32, move |arguments, rows| {
-            let values = integers(arguments, 0, rows)?.into_iter().map(|digits| days(digits).unwrap_or(0)).collect();
+            let numbers = finite(name, arguments, rows)?.into_iter().map(|digits| digits.round() as i64);
+            let values = numbers.map(|digits| days(digits).unwrap_or(0)).collect();
             Ok(Column::from_primitive::<Int32Type>(DataType::Date32, values))
         }),
         _ => {
@@ -156,19 +160,28 @@ pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
                         + clock % 100;
                     Some(date_time(zone.to_utc(local)))
                 };
-                let values = integers(arguments, 0, rows)?.into_iter().map(|digits| seconds(digits).unwrap_or(0));
+                let numbers = finite(name, arguments, rows)?.into_iter().map(|digits| digits.round() as i64);
+                let values = numbers.map(|digits| seconds(digits).unwrap_or(0));
                 Ok(Column::from_primitive::<UInt32Type>(return_type.clone(), values.collect()))
             })
         }
     }
 }
 
+/// The numbers of the first argument, each of which must be one.
+fn finite(name: &str, arguments: &[Column], rows: usize) -> Result<Vec<f64>> {
+    let numbers = floats(arguments, 0, rows)?;
+    if numbers.iter().all(|number| number.is_finite()) {
+        return Ok(numbers);
+    }
+    Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Argument for function {name} must be finite")))
+}
+
 /// `YYYYMMDDhhmmssToDateTime64(number[, digits[, zone]])`.
 pub(super) fn resolve_digits64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    /// 1900-01-01, where `DateTime64` begins.
-    const FIRST_DAY: i64 = -25_567;
     call.arguments(1..=3)?;
-    call.each([0], is_any_number)?;
+    call.each([0], |data_type| data_type.is_any_number() || *data_type == DataType::Bool)?;
+    let name = call.name;
     let digits = match call.constant(1) {
         None if call.arguments.len() < 2 => 3,
         Some(digits) => digits.as_u64().filter(|digits| *digits <= 9).ok_or_else(|| call.illegal(1))? as u8,
@@ -178,15 +191,15 @@ pub(super) fn resolve_digits64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
     let return_type = DataType::DateTime64(digits, named);
     let ticks = 10_i64.pow(u32::from(digits));
     call.bind(return_type.clone(), move |arguments, rows| {
-        let fractions = floats(arguments, 0, rows)?;
-        let values = integers(arguments, 0, rows)?.into_iter().zip(fractions).map(|(number, float)| {
+        let values = finite(name, arguments, rows)?.into_iter().map(|float| {
+            let number = float as i64;
             let (date, clock) = (number / 1_000_000, number % 1_000_000);
             let days = checked_days(date / 10_000, date / 100 % 100, date % 100);
-            let Some(days) = days.filter(|days| i64::from(*days) >= FIRST_DAY) else {
-                return FIRST_DAY * DAY_SECONDS * ticks;
-            };
-            let local = i64::from(days) * DAY_SECONDS + clock / 10_000 * 3600 + clock / 100 % 100 * 60 + clock % 100;
-            zone.to_utc(local) * ticks + (float.fract() * ticks as f64) as i64
+            let local = days.map_or(MOMENTS_MIN, |days| {
+                i64::from(days) * DAY_SECONDS + clock / 10_000 * 3600 + clock / 100 % 100 * 60 + clock % 100
+            });
+            let seconds = zone.to_utc(local.clamp(MOMENTS_MIN, MOMENTS_MAX));
+            seconds * ticks + (float.fract() * ticks as f64) as i64
         });
         Ok(Column::from_primitive::<Int64Type>(return_type.clone(), values.collect()))
     })
@@ -250,15 +263,28 @@ pub(super) fn resolve_days(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.integers([0])?;
     if call.name.ends_with("32") {
         return call.bind(DataType::Date32, |arguments, rows| {
-            let values =
-                integers(arguments, 0, rows)?.into_iter().map(|days| days.wrapping_add(DATE32_MIN.into()) as i32);
+            let (first, last) = (i64::from(DATE32_MIN), i64::from(DATE32_MAX));
+            let days = days_since_zero(arguments, rows)?.into_iter();
+            let values = days.map(|days| days.saturating_add(first).min(last) as i32);
             Ok(Column::from_primitive::<Int32Type>(DataType::Date32, values.collect()))
         });
     }
     call.bind(DataType::Date, |arguments, rows| {
-        let values = integers(arguments, 0, rows)?.into_iter().map(|days| days.wrapping_add(DATE32_MIN.into()) as u16);
+        let values =
+            days_since_zero(arguments, rows)?.into_iter().map(|days| days.wrapping_add(DATE32_MIN.into()) as u16);
         Ok(Column::from_primitive::<UInt16Type>(DataType::Date, values.collect()))
     })
+}
+
+/// Days since the year 0, none of which may be before it.
+fn days_since_zero(arguments: &[Column], rows: usize) -> Result<Vec<i64>> {
+    let days = integers(arguments, 0, rows)?;
+    match days.iter().find(|days| **days < 0) {
+        Some(days) => {
+            Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, format!("Expected a non-negative integer, got: {days}")))
+        }
+        None => Ok(days),
+    }
 }
 
 /// `fromUnixTimestamp`: a `DateTime`, or its text where there is a pattern.
@@ -274,18 +300,35 @@ pub(super) fn resolve_from_timestamp(call: &Call<'_>) -> Result<Arc<dyn BoundFun
             to_seconds(arguments, rows, DataType::DateTime(None))
         });
     }
+    of_seconds(call, super::format::resolve)
+}
+
+/// A function of times over the numbers of their seconds. Only numbers of 64 bits pass the range of `DateTime`; others wrap around.
+pub(super) fn of_seconds(
+    call: &Call<'_>,
+    resolve: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>,
+) -> Result<Arc<dyn BoundFunction>> {
+    let is_wide = matches!(call.type_of(0), DataType::Int64 | DataType::UInt64);
+    let time_type = if is_wide { DataType::DateTime64(0, None) } else { DataType::DateTime(None) };
     let mut described = call.arguments.to_vec();
     if let Some(first) = described.first_mut() {
-        *first = Argument::of(DataType::DateTime(None));
+        *first = Argument::of(time_type.clone());
     }
-    let format = super::format::resolve(&Call { arguments: &described, ..*call })?;
-    call.bind(DataType::String, move |arguments, rows| {
+    let function = resolve(&Call { arguments: &described, ..*call })?;
+    call.bind(function.return_type().clone(), move |arguments, rows| {
         let mut arguments = arguments.to_vec();
-        let seconds = to_seconds(&arguments, rows, DataType::DateTime(None))?;
+        let numbers = integers(&arguments, 0, rows)?;
+        let times = match is_wide {
+            true => Column::from_primitive::<Int64Type>(time_type.clone(), numbers),
+            false => Column::from_primitive::<UInt32Type>(
+                time_type.clone(),
+                numbers.into_iter().map(|seconds| seconds as u32).collect(),
+            ),
+        };
         if let Some(first) = arguments.first_mut() {
-            *first = seconds;
+            *first = times;
         }
-        format.execute(&arguments, rows)
+        function.execute(&arguments, rows)
     })
 }
 
@@ -330,7 +373,13 @@ pub(super) fn resolve_timestamp(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
     call.arguments(1..=2)?;
     match call.type_of(0) {
         DataType::String => {
-            let (zone, _) = zone_of(call, 1)?;
+            let (zone, named) = zone_of(call, 1)?;
+            if named.is_none() && call.arguments.len() > 1 {
+                return Err(Error::new(
+                    ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                    "Provided time zone must be non-empty and be a valid time zone",
+                ));
+            }
             call.bind(DataType::UInt32, move |arguments, rows| {
                 let strings = Strings::of(arguments, 0)?;
                 let mut cursor = zone.cursor();

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use squall_types::calendar::civil_from_days;
 use squall_types::text::{MONTHS, WEEKDAYS};
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{DataType, Error, ErrorCode, Result};
 
-use super::construct::resolve_from_timestamp;
+use super::construct::{of_seconds, resolve_from_timestamp};
 use super::field::day_of_year;
 use super::format::digits;
 use super::time::{Instant, Kind, Time};
 use super::week::{iso_week, iso_year, weekday};
-use crate::function::{Argument, BoundFunction};
+use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, string_column};
 
 /// Digits of a fraction at most.
@@ -154,18 +154,5 @@ pub(super) fn resolve_from_unix(call: &Call<'_>) -> Bound {
         return resolve_from_timestamp(call);
     }
     call.integers([0])?;
-    let mut described = call.arguments.to_vec();
-    if let Some(first) = described.first_mut() {
-        *first = Argument::of(DataType::DateTime(None));
-    }
-    let format = resolve(&Call { arguments: &described, ..*call })?;
-    let seconds = resolve_from_timestamp(&Call { arguments: call.arguments.get(..1).unwrap_or_default(), ..*call })?;
-    call.bind(DataType::String, move |arguments, rows| {
-        let mut arguments: Vec<Column> = arguments.to_vec();
-        let times = seconds.execute(arguments.get(..1).unwrap_or_default(), rows)?;
-        if let Some(first) = arguments.first_mut() {
-            *first = times;
-        }
-        format.execute(&arguments, rows)
-    })
+    of_seconds(call, resolve)
 }

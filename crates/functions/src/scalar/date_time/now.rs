@@ -34,6 +34,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 
 pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=2)?;
+    call.integers([0])?;
     let digits = match call.constant(0) {
         None if call.arguments.is_empty() => 3,
         Some(digits) => digits.as_u64().filter(|digits| *digits <= 9).ok_or_else(|| {
@@ -71,7 +72,13 @@ pub(super) fn resolve_in_block(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
     let is_64 = call.name == "nowInBlock64";
     call.arguments(0..=if is_64 { 2 } else { 1 })?;
     call.context.moment.note();
+    if is_64 {
+        call.integers([0])?;
+    }
     let digits = match call.constant(0) {
+        None if is_64 && !call.arguments.is_empty() => {
+            return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, "Scale of function nowInBlock64 must be constant"));
+        }
         Some(digits) if is_64 => digits.as_u64().filter(|digits| *digits <= 9).ok_or_else(|| {
             Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "Scale of function nowInBlock64 must be from 0 to 9")
         })? as u8,

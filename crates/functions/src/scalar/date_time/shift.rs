@@ -162,6 +162,9 @@ fn resolve_slots64(call: &Call<'_>, digits: u8, zone: &Option<Arc<str>>) -> Boun
 /// `addTupleOfIntervals(time, (interval, …))`, `subtractTupleOfIntervals`.
 pub(super) fn resolve_tuple(call: &Call<'_>) -> Bound {
     call.arguments(2..=2)?;
+    if !call.type_of(0).is_date_or_time() {
+        return Err(call.illegal(0));
+    }
     let DataType::Tuple(intervals) = call.type_of(1) else { return Err(call.illegal(1)) };
     let operation = if call.name.starts_with("add") { "plus" } else { "minus" };
     let mut own = call.type_of(0).clone();
@@ -182,11 +185,17 @@ pub(super) fn resolve_tuple(call: &Call<'_>) -> Bound {
 /// `toInterval(number, 'unit')`.
 pub(super) fn resolve_interval(call: &Call<'_>) -> Bound {
     call.arguments(2..=2)?;
-    call.each([0], DataType::is_number)?;
+    call.each([0], |data_type| data_type.is_number() || matches!(data_type, DataType::String | DataType::Date))?;
     let name = call.constant(1).and_then(Value::as_str).ok_or_else(|| call.illegal(1))?;
-    let kind: IntervalKind = unit::parse(name).ok_or_else(|| {
-        Error::new(ErrorCode::BAD_ARGUMENTS, format!("Unknown interval unit '{name}' of function {}", call.name))
+    // In the singular only.
+    let parsed = unit::parse(name).filter(|kind: &IntervalKind| kind.to_string().eq_ignore_ascii_case(name));
+    let kind = parsed.ok_or_else(|| {
+        Error::new(ErrorCode::BAD_ARGUMENTS, format!("{name} doesn't look like an interval unit in {}", call.name))
     })?;
     let result = DataType::Interval(kind);
-    call.bind(result.clone(), move |arguments, _| cast(argument(arguments, 0)?, &result, &CastOptions::default()))
+    call.bind(result.clone(), move |arguments, _| {
+        let options = CastOptions::default();
+        let numbers = cast(argument(arguments, 0)?, &DataType::Int64, &options)?;
+        cast(&numbers, &result, &options)
+    })
 }

@@ -86,6 +86,12 @@ impl Time {
             Some(zone_at) => zone_argument(call, zone_at)?,
             None => None,
         };
+        if of_argument.is_none() && zone_at.is_some_and(|zone_at| zone_at < call.arguments.len()) {
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                "Provided time zone must be non-empty and be a valid time zone",
+            ));
+        }
         let named = of_argument.or(of_type);
         let zone = match &named {
             Some(name) => TimeZone::named(name)?,

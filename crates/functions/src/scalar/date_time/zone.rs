@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use squall_types::calendar::TimeZone;
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Column, DataType, Result, Value};
 
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, argument};
@@ -38,13 +38,14 @@ pub(super) fn resolve_offset(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
 
 pub(super) fn resolve_to(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=2)?;
-    let Some(name) = zone_argument(call, 1)? else {
-        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "The name of a time zone must not be empty"));
-    };
-    TimeZone::named(&name)?;
+    // The empty name is the session's zone.
+    let name = zone_argument(call, 1)?;
+    if let Some(name) = &name {
+        TimeZone::named(name)?;
+    }
     let return_type = match call.type_of(0) {
-        DataType::DateTime(_) => DataType::DateTime(Some(name)),
-        DataType::DateTime64(digits, _) => DataType::DateTime64(*digits, Some(name)),
+        DataType::DateTime(_) => DataType::DateTime(name),
+        DataType::DateTime64(digits, _) => DataType::DateTime64(*digits, name),
         _ => return Err(call.illegal(0)),
     };
     call.bind(return_type.clone(), move |arguments, _| {

@@ -10,7 +10,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 use crate::function::BoundFunction;
 use crate::scalar::kernel::as_type;
 use crate::scalar::simple::{Call, Numbers};
-use crate::scalar::tuple::from_elements;
+use crate::scalar::tuple::{elements, from_elements};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
@@ -21,7 +21,7 @@ fn mask(call: &Call<'_>) -> Result<Option<Vec<u64>>> {
     }
     let Some(Value::Tuple(items)) = call.constant(0) else {
         return Err(Error::new(
-            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            ErrorCode::ILLEGAL_COLUMN,
             format!(
                 "Illegal type {} of argument of function {}, expected a constant tuple",
                 call.type_of(0),
@@ -46,12 +46,12 @@ fn bind_encode(
     ratios: std::ops::RangeInclusive<u64>,
     encode: impl Fn(&[u64], Option<&[u64]>) -> u64 + Send + Sync + 'static,
 ) -> Bound {
-    let mask = mask(call)?;
-    let from = usize::from(mask.is_some());
+    let has_mask = matches!(call.type_of(0), DataType::Tuple(_));
+    let from = usize::from(has_mask);
     call.arguments(from + 1..=from + most)?;
     unsigned(call, from)?;
-    if let Some(mask) = &mask {
-        if mask.len() != call.arguments.len() - 1 {
+    if let DataType::Tuple(elements) = call.type_of(0) {
+        if elements.len() != call.arguments.len() - 1 {
             return Err(Error::new(
                 ErrorCode::ARGUMENT_OUT_OF_BOUND,
                 format!(
@@ -61,28 +61,51 @@ fn bind_encode(
                 ),
             ));
         }
-        if mask.iter().any(|ratio| !ratios.contains(ratio)) {
-            return Err(Error::new(
-                ErrorCode::ARGUMENT_OUT_OF_BOUND,
-                format!(
-                    "Illegal argument of tuple in function {}, should be in range {}-{}",
-                    call.name,
-                    ratios.start(),
-                    ratios.end()
-                ),
-            ));
+        if elements.iter().any(|element| !element.data_type.is_unsigned_integer()) {
+            return Err(call.illegal(0));
         }
     }
+    let name = call.name;
+    let check = move |ratio: u64| {
+        if ratios.contains(&ratio) {
+            return Ok(ratio);
+        }
+        Err(Error::new(
+            ErrorCode::ARGUMENT_OUT_OF_BOUND,
+            format!(
+                "Illegal argument of tuple in function {name}, should be in range {}-{}",
+                ratios.start(),
+                ratios.end()
+            ),
+        ))
+    };
+    if let Some(Value::Tuple(items)) = call.constant(0) {
+        items.iter().filter_map(Value::as_u64).try_for_each(|ratio| check(ratio).map(drop))?;
+    }
     call.bind(DataType::UInt64, move |arguments, rows| {
+        let masks = match (has_mask, arguments.first()) {
+            (true, Some(tuple)) => as_type(&elements(tuple)?, &DataType::UInt64)?,
+            _ => Vec::new(),
+        };
         let arguments = as_type(arguments.get(from..).unwrap_or_default(), &DataType::UInt64)?;
-        let columns = (0..arguments.len()).map(|at| Numbers::<UInt64Type>::of(&arguments, at));
-        let columns = columns.collect::<Result<Vec<_>>>()?;
-        let mut numbers = vec![0; columns.len()];
-        let codes = (0..rows).map(|row| {
-            numbers.iter_mut().zip(&columns).for_each(|(number, column)| *number = column.get(row));
-            encode(&numbers, mask.as_deref())
-        });
-        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, codes.collect()))
+        let of_all = |columns: &'_ [Column]| -> Result<Vec<Vec<u64>>> {
+            let values = |at: usize| {
+                let numbers = Numbers::<UInt64Type>::of(columns, at)?;
+                Ok((0..rows).map(|row| numbers.get(row)).collect())
+            };
+            (0..columns.len()).map(values).collect()
+        };
+        let (columns, masks) = (of_all(&arguments)?, of_all(&masks)?);
+        let (mut numbers, mut mask) = (vec![0; columns.len()], vec![0; masks.len()]);
+        let mut codes = Vec::with_capacity(rows);
+        for row in 0..rows {
+            numbers.iter_mut().zip(&columns).for_each(|(number, column)| *number = column[row]);
+            for (ratio, column) in mask.iter_mut().zip(&masks) {
+                *ratio = check(column[row])?;
+            }
+            codes.push(encode(&numbers, has_mask.then_some(&mask)));
+        }
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, codes))
     })
 }
 

@@ -22,7 +22,7 @@ enum Method {
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(4..=4)?;
-    call.each(0..4, DataType::is_number)?;
+    call.each(0..4, DataType::is_any_number)?;
     let method = match call.name {
         "greatCircleAngle" => Method::Degrees,
         "greatCircleDistance" => Method::Sphere,

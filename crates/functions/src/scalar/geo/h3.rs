@@ -278,8 +278,13 @@ fn of_place(call: &Call<'_>) -> Bound {
     }
     call.integers([2])?;
     let name = call.name;
+    // Once, the longitude came first.
+    let (latitude, longitude) = match call.context.settings.get("geotoh3_argument_order").as_deref() {
+        Some("lon_lat") => (1, 0),
+        _ => (0, 1),
+    };
     call.bind(DataType::UInt64, move |arguments, rows| {
-        let (latitudes, longitudes) = (floats(arguments, 0, rows)?, floats(arguments, 1, rows)?);
+        let (latitudes, longitudes) = (floats(arguments, latitude, rows)?, floats(arguments, longitude, rows)?);
         let resolutions = integers(arguments, 2, rows)?;
         checkpoint(500 * rows)?;
         let index = |row: usize| {
@@ -294,7 +299,12 @@ fn of_place(call: &Call<'_>) -> Bound {
 fn to_place(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
     indices(call, [0])?;
-    let result = DataType::named_tuple([("latitude", DataType::Float64), ("longitude", DataType::Float64)]);
+    let is_set = call.context.settings.get("h3togeo_lon_lat_result_order");
+    let longitude_first = is_set.is_some_and(|value| value == "1" || value == "true");
+    let result = match longitude_first {
+        true => DataType::named_tuple([("longitude", DataType::Float64), ("latitude", DataType::Float64)]),
+        false => DataType::named_tuple([("latitude", DataType::Float64), ("longitude", DataType::Float64)]),
+    };
     call.bind(result.clone(), move |arguments, rows| {
         let indices = Numbers::<UInt64Type>::of(arguments, 0)?;
         let (mut latitudes, mut longitudes) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
@@ -304,8 +314,8 @@ fn to_place(call: &Call<'_>) -> Bound {
             latitudes.push(middle.lat());
             longitudes.push(middle.lng());
         }
-        let columns =
-            [latitudes, longitudes].map(|values| Column::from_primitive::<Float64Type>(DataType::Float64, values));
+        let coordinates = if longitude_first { [longitudes, latitudes] } else { [latitudes, longitudes] };
+        let columns = coordinates.map(|values| Column::from_primitive::<Float64Type>(DataType::Float64, values));
         from_elements(&result, &columns, rows)
     })
 }

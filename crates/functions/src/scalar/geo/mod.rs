@@ -79,7 +79,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("readWKTRing", wkt::resolve_read),
     &Function::new("svg", wkt::resolve_svg),
     &Function::new("wkb", wkb::resolve_write),
-    &Function::new("wkt", wkt::resolve_wkt),
+    &Function::new("wkt", wkt::resolve_wkt).of_any_type(),
 ];
 
 #[cfg(feature = "h3")]

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use squall_types::{DataType, Error, ErrorCode, Result, Shape, checkpoint};
+use squall_types::{DataType, Error, ErrorCode, Result, Shape, TypeName, checkpoint};
 
 use super::shape::{AnyShapesBuilder, Point, Shapes, ShapesBuilder, geometry};
-use crate::function::BoundFunction;
+use crate::by_alternative;
+use crate::function::{Argument, BoundFunction};
 use crate::scalar::simple::{Call, Strings, argument, string_column};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
@@ -61,11 +62,27 @@ fn put_rings(rings: &[&[Point]], is_closed: bool, out: &mut Vec<u8>) {
     out.push(b')');
 }
 
+/// Whether a type is one of lines, which are not closed.
+fn is_of_lines(data_type: &DataType) -> bool {
+    let DataType::Named(named) = data_type else { return false };
+    matches!(named.name, TypeName::Shape(Shape::LineString | Shape::MultiLineString))
+}
+
 pub(super) fn resolve_wkt(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    let depth = geometry(call, 0)?;
+    // A geometry of any shape is written by its own.
+    let shapes = call.type_of(0).without_names();
+    if shapes.is_of_alternatives() {
+        let function = by_alternative::bind(call.name, &[Argument::of(shapes.clone())], 0, call.context)?;
+        return call.bind(function.return_type().clone(), move |arguments, rows| {
+            function.execute(&[argument(arguments, 0)?.clone().with_type(shapes.clone())], rows)
+        });
+    }
+    let are_lines = is_of_lines(call.type_of(0));
+    let plain = call.type_of(0).computed();
+    let depth = geometry(&Call { arguments: &[Argument::of(plain.clone())], ..*call }, 0)?;
     call.bind(DataType::String, move |arguments, rows| {
-        let shapes = Shapes::of_finite(argument(arguments, 0)?)?;
+        let shapes = Shapes::of_finite(&argument(arguments, 0)?.clone().with_type(plain.clone()))?;
         string_column(rows, 32 * rows, |out, row| {
             checkpoint(256)?;
             match depth {
@@ -73,6 +90,16 @@ pub(super) fn resolve_wkt(call: &Call<'_>) -> Bound {
                     out.extend_from_slice(b"POINT(");
                     put_points(&[shapes.point(row)], (" ", ","), false, out);
                     out.push(b')');
+                }
+                1 if are_lines => {
+                    out.extend_from_slice(b"LINESTRING(");
+                    shapes.rings(row).iter().for_each(|line| put_points(line, (" ", ","), false, out));
+                    out.push(b')');
+                }
+                2 if are_lines => {
+                    out.extend_from_slice(b"MULTILINESTRING");
+                    let lines = shapes.rings(row);
+                    if lines.is_empty() { out.extend_from_slice(b"()") } else { put_rings(&lines, false, out) }
                 }
                 1 | 2 => {
                     let rings = shapes.rings(row);

@@ -8,6 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, FixedSizeBinaryArray};
 use arrow_buffer::{ArrowNativeType, ScalarBuffer, ToByteSlice};
+use squall_types::binary::put_value;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, grow, match_primitive};
 
 use crate::function::BoundFunction;
@@ -48,6 +49,8 @@ struct Algorithm<H> {
     length: fn(u64) -> H,
     /// That of a NULL inside arrays and tuples.
     null: H,
+    /// That of no values at all, as of an empty tuple that is first.
+    nothing: H,
     combine: Combine<H>,
 }
 
@@ -58,6 +61,7 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         numbers: None,
         length: integer::hash64,
         null: OF_NULL as u64,
+        nothing: OF_NOTHING,
         combine: Box::new(combine),
     };
     let mixed: fn(u64, u64) -> u64 = |left, right| integer::hash64(left) ^ right;
@@ -68,6 +72,7 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             numbers: None,
             length: integer::hash64,
             null: OF_NULL as u64,
+            nothing: OF_NOTHING,
             combine: Box::new(city::combine),
         },
         "farmFingerprint64" => {
@@ -116,6 +121,7 @@ pub(super) fn resolve_hive(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         numbers: None,
         length: integer::hash32,
         null: OF_NULL as u32,
+        nothing: OF_NOTHING as u32,
         combine: Box::new(|_, right| right),
     };
     call.bind(DataType::Int32, move |arguments, rows| {
@@ -133,6 +139,7 @@ pub(super) fn resolve32(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         numbers: None,
         length: integer::hash32,
         null: OF_NULL as u32,
+        nothing: OF_NOTHING as u32,
         combine: Box::new(combine),
     };
     let algorithm = match call.name {
@@ -175,6 +182,7 @@ pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         numbers: None,
         length: |length| pair(integer::hash32(length).into(), 0),
         null: OF_NULL.to_le_bytes(),
+        nothing: pair(OF_NOTHING, 0),
         combine: Box::new(combine),
     };
     for at in 0..call.arguments.len() {
@@ -257,6 +265,7 @@ pub(super) fn resolve_keyed64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
         numbers: None,
         length: integer::hash64,
         null: OF_NULL as u64,
+        nothing: OF_NOTHING,
         combine: Box::new(move |left, right| sip::hash_keyed(key, &pair(left, right)).0),
     };
     call.bind(DataType::UInt64, move |arguments, rows| {
@@ -284,6 +293,7 @@ pub(super) fn resolve_keyed128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
         numbers: None,
         length: |length| pair(integer::hash32(length).into(), 0),
         null: OF_NULL.to_le_bytes(),
+        nothing: pair(OF_NOTHING, 0),
         combine: Box::new(move |left, right| hash(key, &both(left, right))),
     };
     let return_type = DataType::FixedString(16);
@@ -308,6 +318,7 @@ pub(super) fn resolve_xxh3_128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
         numbers: None,
         length: |length| pair(integer::hash32(length).into(), 0),
         null: OF_NULL.to_le_bytes(),
+        nothing: pair(OF_NOTHING, 0),
         combine: Box::new(|left, right| xxh3(&both(left, right))),
     };
     call.bind(DataType::UInt128, move |arguments, rows| {
@@ -367,7 +378,8 @@ fn check(call: &Call<'_>, data_type: &DataType) -> Result<()> {
         DataType::Array(item) => check(call, item),
         DataType::Tuple(elements) => elements.iter().try_for_each(|element| check(call, &element.data_type)),
         DataType::Nullable(inner) => check(call, inner),
-        DataType::Json(_) | DataType::Dynamic(_) | DataType::Variant(_) => {
+        DataType::Variant(alternatives) => alternatives.iter().try_for_each(|alternative| check(call, alternative)),
+        DataType::Json(_) | DataType::Dynamic(_) => {
             Err(Error::not_implemented(format!("Function {} of {data_type}", call.name)))
         }
         _ => Ok(()),
@@ -431,6 +443,11 @@ fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut 
             }
             add(algorithm, hashes, values.into_iter());
         }
+        DataType::Tuple(elements) if elements.is_empty() => {
+            if hashes.is_none() {
+                *hashes = Some(vec![algorithm.nothing; array.len()]);
+            }
+        }
         DataType::Tuple(elements) => {
             for (element, values) in elements.iter().zip(array.as_struct().columns()) {
                 hash_column(algorithm, &Column::new(element.data_type.clone(), values.clone()), hashes)?;
@@ -484,6 +501,17 @@ fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut 
         DataType::DateTime64(..) | DataType::Time64(_) => {
             let values = array.as_primitive::<Int64Type>().values();
             add(algorithm, hashes, values.iter().map(|value| (algorithm.bytes)(value.to_byte_slice())));
+        }
+        // The number of the type, and then the value, as in RowBinary.
+        DataType::Variant(_) => {
+            let mut bytes = Vec::new();
+            let mut new = Vec::with_capacity(array.len());
+            for row in 0..array.len() {
+                bytes.clear();
+                put_value(&column.value(row), column.data_type(), &mut bytes)?;
+                new.push((algorithm.bytes)(&bytes));
+            }
+            add(algorithm, hashes, new.into_iter());
         }
         DataType::Nothing => {}
         _ => match_primitive!(array.data_type(), T => {

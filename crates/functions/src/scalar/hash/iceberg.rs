@@ -16,15 +16,20 @@ fn is_hashed(data_type: &DataType) -> bool {
     data_type.is_number()
         || data_type.is_decimal()
         || data_type.is_string_or_fixed_string()
-        || matches!(
-            data_type,
-            DataType::Bool | DataType::Date | DataType::Date32 | DataType::DateTime64(..) | DataType::UUID
-        )
+        || matches!(data_type, DataType::Bool | DataType::Date | DataType::Date32 | DataType::UUID)
 }
 
 fn check(call: &Call<'_>, at: usize) -> Result<()> {
-    if is_hashed(call.type_of(at)) {
-        return Ok(());
+    match call.type_of(at) {
+        DataType::DateTime64(6 | 9, _) => return Ok(()),
+        DataType::DateTime64(..) => {
+            return Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("Function {} takes a DateTime64 of microseconds or nanoseconds only", call.name),
+            ));
+        }
+        data_type if is_hashed(data_type) => return Ok(()),
+        _ => {}
     }
     Err(Error::new(
         ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
@@ -33,8 +38,12 @@ fn check(call: &Call<'_>, at: usize) -> Result<()> {
 }
 
 /// The hash of a value: numbers as 64 bits, floats as doubles, decimals as their shortest big-endian bytes.
-fn hash(value: &Value) -> i32 {
+fn hash(value: &Value, data_type: &DataType) -> i32 {
     let bytes = match value {
+        // Nanoseconds count as microseconds.
+        Value::Int64(ticks) if matches!(data_type, DataType::DateTime64(9, _)) => {
+            ticks.div_euclid(1000).to_le_bytes().to_vec()
+        }
         Value::Float64(float) => (if *float == 0.0 { 0.0 } else { *float }).to_bits().to_le_bytes().to_vec(),
         Value::Decimal(digits, _) => shortest(&digits.to_be_bytes()),
         Value::Uuid(bytes) => bytes.to_vec(),
@@ -65,7 +74,7 @@ pub(super) fn resolve_hash(call: &Call<'_>) -> Bound {
     check(call, 0)?;
     call.bind(DataType::Int32, |arguments, rows| {
         let column = argument(arguments, 0)?;
-        Ok(primitive_column::<Int32Type>(DataType::Int32, rows, |row| hash(&column.value(row))))
+        Ok(primitive_column::<Int32Type>(DataType::Int32, rows, |row| hash(&column.value(row), column.data_type())))
     })
 }
 
@@ -87,7 +96,7 @@ pub(super) fn resolve_bucket(call: &Call<'_>) -> Bound {
     call.bind(DataType::UInt32, move |arguments, rows| {
         let column = argument(arguments, 1)?;
         Ok(primitive_column::<UInt32Type>(DataType::UInt32, rows, |row| {
-            (i64::from(hash(&column.value(row)) & i32::MAX) % buckets) as u32
+            (i64::from(hash(&column.value(row), column.data_type()) & i32::MAX) % buckets) as u32
         }))
     })
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::simple::integers;
+use super::tuple::elements;
 use crate::function::{Argument, FunctionContext};
 use crate::higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};
 use flat::Flat;
@@ -197,6 +198,9 @@ impl HigherOrderFunction for OverArrays {
             ));
         }
         let types = item_types(self.name, arrays)?;
+        if let Some(elements) = elements_of(&types, count) {
+            return Ok(elements);
+        }
         if count != types.len() {
             return Err(wrong_lambda(self.name, types.len(), count));
         }
@@ -227,6 +231,16 @@ fn item_types(name: &str, arrays: &[Argument]) -> Result<Vec<DataType>> {
         )),
     };
     arrays.iter().enumerate().map(item).collect()
+}
+
+/// The types of the elements of the only array's tuples, where a lambda takes as many arguments as they have elements.
+fn elements_of(types: &[DataType], count: usize) -> Option<Vec<DataType>> {
+    match types {
+        [DataType::Tuple(elements)] if count > 1 && elements.len() == count => {
+            Some(elements.iter().map(|element| element.data_type.clone()).collect())
+        }
+        _ => None,
+    }
 }
 
 fn wrong_lambda(name: &str, wanted: usize, found: usize) -> Error {
@@ -265,7 +279,11 @@ impl BoundHigherOrder for BoundOverArrays {
     fn execute(&self, lambda: &dyn Lambda, arguments: &[Column], rows: usize) -> Result<Column> {
         let arrays = arguments.get(self.arrays_from..).unwrap_or_default();
         let (flat, items) = Flat::of(self.name, arrays, rows)?;
-        let results = flat.call(lambda, &items)?.without_low_cardinality()?;
+        let results = match &items[..] {
+            [tuples] if lambda.arguments() > 1 => flat.call(lambda, &elements(tuples)?)?,
+            items => flat.call(lambda, items)?,
+        };
+        let results = results.without_low_cardinality()?;
         let first = items.first().ok_or_else(|| Error::logical("a lambda over no arrays"))?;
         let limits = if self.arrays_from > 0 { integers(arguments, 0, rows)? } else { Vec::new() };
         (self.finish.finish)(&Applied { arrays: &flat, items: first, results, limits })

@@ -71,6 +71,21 @@ fn append_text(
             reader.read_json(scratch).map(drop)
         }
         Node::String(text) => reader.read_whole(text.as_bytes()),
+        // A number is seconds; what is past the range is its end.
+        Node::Static(StaticNode::I64(_) | StaticNode::U64(_) | StaticNode::F64(_))
+            if matches!(data_type, DataType::DateTime(_) | DataType::DateTime64(..)) =>
+        {
+            let Some(seconds) = integer(element).and_then(|seconds| i64::try_from(seconds).ok()) else { return false };
+            let end = match data_type {
+                DataType::DateTime(_) => Some(seconds.clamp(0, u32::MAX.into())).filter(|end| *end != seconds),
+                _ => None,
+            };
+            match end {
+                Some(end) => scratch.extend_from_slice(end.to_string().as_bytes()),
+                None => element.append(scratch),
+            }
+            reader.read_json(scratch).map(drop)
+        }
         // Of a float a wide integer has what is before the point; adding 0 makes -0 a 0.
         Node::Static(StaticNode::F64(number)) if data_type.is_wide_integer() => {
             reader.read_whole(format!("{:.0}", number.trunc() + 0.0).as_bytes())

@@ -137,17 +137,28 @@ fn from_arrays(call: &Call<'_>) -> Bound {
         map @ DataType::Map(..) => Ok(Arc::new(map.map_entry_type())),
         _ => Err(call.illegal(at)),
     };
-    let (key, value) = (list(0)?, list(1)?);
+    let (key, value) = (Arc::new(without_null(&*list(0)?)), list(1)?);
     let name = call.name.to_owned();
     let result = DataType::Map(key.clone(), value.clone());
     let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
     call.bind(result.clone(), move |arguments, rows| {
+        if Lists::of(arguments, 0)?.has_null_items() {
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("The keys of function {name} must not be NULL")));
+        }
         let keys = cast(argument(arguments, 0)?, &DataType::Array(key.clone()), &options)?;
         let values = cast(argument(arguments, 1)?, &DataType::Array(value.clone()), &options)?;
         let message = || format!("Two arguments of function {name} must have equal sizes");
         Lists::of_column(&keys)?.check_lengths(&Lists::of_column(&values)?, rows, message)?;
         together(&result, &keys, &values, rows)
     })
+}
+
+/// The type without NULL, also of a dictionary.
+fn without_null(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::LowCardinality(inner) => DataType::LowCardinality(Arc::new(inner.remove_nullable())),
+        other => other.remove_nullable(),
+    }
 }
 
 /// Which part of a map's entries.

@@ -101,7 +101,9 @@ pub(super) fn resolve_text(call: &Call<'_>) -> Bound {
     }
     let digits =
         call.constant(1).and_then(Value::as_u64).filter(|_| call.type_of(1).is_integer()).ok_or_else(|| {
-            wrong(ErrorCode::ILLEGAL_COLUMN, "2nd argument 'precision'", "const Integer", call.type_of(1))
+            let is_integer = call.type_of(1).is_integer();
+            let code = if is_integer { ErrorCode::ILLEGAL_COLUMN } else { ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT };
+            wrong(code, "2nd argument 'precision'", "const Integer", call.type_of(1))
         })?;
     let most = if from.is_float() { FLOAT_DIGITS_MAX } else { DIGITS_MAX };
     if digits > most {

@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use squall_types::cast::{CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
+use squall_types::{Column, DataType, Error, ErrorCode, Integer, Result, least_supertype, match_integer};
 
+use super::arithmetic::wide::column_of;
+use super::sides::wrapped;
 use super::simple::{Call, Function, floats, integers, primitive_column};
 use crate::function::{Argument, BoundFunction, ScalarFunction};
 use crate::registry::resolve_scalar;
@@ -140,16 +142,42 @@ fn width_bucket(call: &Call<'_>) -> Bound {
     })
 }
 
+/// The mean of decimals or of wide integers, whose digits are cut.
+fn mean_of_wide(call: &Call<'_>, result: DataType) -> Bound {
+    let options = CastOptions::to_common(call.session_zone()?);
+    let count = call.arguments.len() as i128;
+    call.bind(result.clone(), move |arguments, rows| {
+        let columns = arguments.iter().map(|column| cast(column, &result, &options)).collect::<Result<Vec<_>>>()?;
+        match_integer!(result, T => {
+            let mut sums = vec![T::default(); rows];
+            for at in 0..columns.len() {
+                let values = wrapped::<T>(&columns, at)?;
+                let repeated = if columns[at].is_constant() { rows } else { 1 };
+                let values = values.values().iter().flat_map(|value| std::iter::repeat_n(*value, repeated));
+                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum = sum.wrapping_plus(value));
+            }
+            let means = sums.into_iter().map(|sum| sum.over(T::wrap(count)).unwrap_or_default());
+            column_of(means.collect(), &result)
+        }, _ => Err(call_of_no_number()))
+    })
+}
+
+fn call_of_no_number() -> Error {
+    Error::logical("a mean of what is no number")
+}
+
 /// `avg2(a, b)`, `midpoint(a, b, …)`: the mean, in the arguments' common type; integers are cut.
 fn midpoint(call: &Call<'_>) -> Bound {
     call.arguments(if call.name == "avg2" { 2..=2 } else { 1..=usize::MAX })?;
     let types: Vec<DataType> = call.arguments.iter().map(|argument| argument.data_type.clone()).collect();
     let result = least_supertype(&types)?;
-    let is_time =
-        matches!(result, DataType::Date | DataType::Date32 | DataType::DateTime(_) | DataType::DateTime64(..));
+    let is_time = result.is_date_or_time() || matches!(result, DataType::Time | DataType::Time64(_));
     let is_narrow = result.fixed_width_bytes().is_some_and(|width| width <= 8);
-    if !(is_time || result.is_number() && is_narrow) {
+    if !(is_time || result.is_any_number()) {
         return Err(call.illegal(0));
+    }
+    if result.is_decimal() || !is_narrow {
+        return mean_of_wide(call, result);
     }
     let options = CastOptions::to_common(call.session_zone()?);
     let count = types.len();
@@ -167,9 +195,9 @@ fn midpoint(call: &Call<'_>) -> Bound {
         let means = Column::from_primitive::<Int64Type>(DataType::Int64, means);
         let held = match &result {
             DataType::Date => DataType::UInt16,
-            DataType::Date32 => DataType::Int32,
+            DataType::Date32 | DataType::Time => DataType::Int32,
             DataType::DateTime(_) => DataType::UInt32,
-            DataType::DateTime64(..) => DataType::Int64,
+            DataType::DateTime64(..) | DataType::Time64(_) => DataType::Int64,
             other => other.clone(),
         };
         Ok(cast(&means, &held, &options)?.with_type(result.clone()))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_types::{Column, ErrorCode, Result, Value, checkpoint};
+use squall_types::{Column, DataType, ErrorCode, Result, Value, checkpoint};
 
 use crate::function::{Argument, BoundFunction};
 use crate::registry::resolve_scalar;
@@ -14,7 +14,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=2)?;
     let inner_name = call.name.trim_end_matches("OrNull");
     let divisor_type = call.type_of(1).clone();
-    if !divisor_type.is_number() {
+    if !divisor_type.is_number() || matches!(call.type_of(0), DataType::Tuple(_)) {
         return Err(crate::scalar::arithmetic::illegal_pair(call));
     }
     let arguments: Vec<Argument> =

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt64Type};
 use squall_types::{Column, DataType, Result, Value};
 
+use super::neighbour::refuse_deprecated;
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, argument, floats, integers, primitive_column};
 
@@ -52,6 +53,7 @@ pub(super) fn resolve_is_constant(call: &Call<'_>) -> Result<Arc<dyn BoundFuncti
 /// The difference to the row before within the block.
 pub(super) fn resolve_difference(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
+    refuse_deprecated(call)?;
     let return_type = match call.type_of(0) {
         DataType::UInt8 | DataType::Int8 => DataType::Int16,
         DataType::UInt16 | DataType::Int16 | DataType::Date => DataType::Int32,

@@ -21,6 +21,8 @@ mod throw_if;
 mod uuid;
 mod width;
 
+pub(in crate::scalar) use neighbour::refuse_deprecated;
+
 use super::simple::Function;
 use crate::function::ScalarFunction;
 
@@ -67,7 +69,11 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("currentDatabase", session::resolve).never_throws().of_moment().standing_alone(),
     &Function::new("currentUser", session::resolve).never_throws().of_moment().standing_alone(),
     &Function::new("demangle", introspection::resolve_demangle),
-    &Function::new("byteSize", setting::resolve_byte_size).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("byteSize", setting::resolve_byte_size)
+        .with_halves()
+        .with_nulls()
+        .with_dictionaries()
+        .never_throws(),
     &Function::new("getSetting", setting::resolve).never_throws().of_moment(),
     &Function::new("getSettingOrDefault", setting::resolve).never_throws().of_moment(),
     &Function::new("displayName", session::resolve).never_throws().of_moment(),
@@ -175,7 +181,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("tid", surroundings::resolve_thread).of_moment(),
     &Function::new("initialQueryStartTime", surroundings::resolve_start).of_moment(),
     &Function::new("logTrace", surroundings::resolve_silent).not_folded(),
-    &Function::new("indexHint", surroundings::resolve_silent).with_nulls().never_throws(),
+    &Function::new("indexHint", surroundings::resolve_silent).with_nulls().with_dictionaries().never_throws(),
     &Function::new("globalVariable", surroundings::resolve_variable),
     &Function::new("currentQueryID", session::resolve).never_throws().of_moment(),
     &Function::new("neighbor", neighbour::resolve).with_nulls().with_dictionaries().with_constants().random(),

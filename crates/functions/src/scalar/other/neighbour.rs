@@ -14,19 +14,26 @@ use crate::scalar::simple::{Call, argument, integers, value_column};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
+/// Refuses a function over the rows of a block, but where `allow_deprecated_error_prone_window_functions` is set.
+pub(in crate::scalar) fn refuse_deprecated(call: &Call<'_>) -> Result<()> {
+    let is_allowed = call.context.settings.get("allow_deprecated_error_prone_window_functions");
+    if is_allowed.is_some_and(|value| value == "1" || value == "true") {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorCode::DEPRECATED_FUNCTION,
+        format!(
+            "Function {} is deprecated since its usage is error-prone (see docs). Please use proper window function or set \
+             `allow_deprecated_error_prone_window_functions` setting to enable it",
+            call.name
+        ),
+    ))
+}
+
 /// `neighbor(value, offset[, default])`.
 pub(super) fn resolve(call: &Call<'_>) -> Bound {
     call.arguments(2..=3)?;
-    let is_allowed = call.context.settings.get("allow_deprecated_error_prone_window_functions");
-    if !is_allowed.is_some_and(|value| value == "1" || value == "true") {
-        return Err(Error::new(
-            ErrorCode::DEPRECATED_FUNCTION,
-            format!(
-                "Function {} is deprecated since its usage is error-prone (see docs). Please use proper window function or set `allow_deprecated_error_prone_window_functions` setting to enable it",
-                call.name
-            ),
-        ));
-    }
+    refuse_deprecated(call)?;
     call.integers([1])?;
     let own = call.type_of(0).remove_low_cardinality().clone();
     let result = match call.arguments.len() {

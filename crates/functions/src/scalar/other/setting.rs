@@ -49,7 +49,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Bound {
 
 /// `byteSize(…)`: bytes that the values take in memory, uncompressed.
 pub(super) fn resolve_byte_size(call: &Call<'_>) -> Bound {
-    let widths = call.arguments.iter().map(|argument| argument.data_type.fixed_width_bytes().map(|width| width as u64));
+    let widths = call.arguments.iter().map(|argument| width(&argument.data_type));
     if let Some(size) = widths.sum::<Option<u64>>().filter(|_| !call.arguments.is_empty()) {
         // The same for all values of these types.
         return call
@@ -70,6 +70,11 @@ pub(super) fn resolve_byte_size(call: &Call<'_>) -> Bound {
     })
 }
 
+/// The bytes of each value of a type whose values all have as many. A `BFloat16` has two, though its column has those of `Float32`.
+fn width(data_type: &DataType) -> Option<u64> {
+    if *data_type == DataType::BFloat16 { Some(2) } else { data_type.fixed_width_bytes().map(|width| width as u64) }
+}
+
 fn bytes(data_type: &DataType, array: &ArrayRef, row: usize) -> u64 {
     match data_type {
         DataType::Nothing => 0,
@@ -87,6 +92,6 @@ fn bytes(data_type: &DataType, array: &ArrayRef, row: usize) -> u64 {
         DataType::Tuple(elements) => array.as_struct_opt().map_or(0, |tuple| {
             elements.iter().zip(tuple.columns()).map(|(element, column)| bytes(&element.data_type, column, row)).sum()
         }),
-        other => other.fixed_width_bytes().unwrap_or(0) as u64,
+        other => width(other).unwrap_or(0),
     }
 }

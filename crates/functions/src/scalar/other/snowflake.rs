@@ -27,8 +27,20 @@ fn zone(call: &Call<'_>, at: usize) -> Result<Option<Arc<str>>> {
             squall_types::calendar::TimeZone::named(name)?;
             Ok(Some(name.into()))
         }
+        // Of zones that differ by row the type names none.
+        None if *call.type_of(at) == DataType::String && has_varying_zones(call) => Ok(None),
+        None if *call.type_of(at) == DataType::String => Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!("Time zone argument of function {} must be a constant string", call.name),
+        )),
         None => Err(call.illegal(at)),
     }
+}
+
+/// `allow_nonconst_timezone_arguments`.
+fn has_varying_zones(call: &Call<'_>) -> bool {
+    let is_set = call.context.settings.get("allow_nonconst_timezone_arguments");
+    is_set.is_some_and(|value| value == "1" || value == "true")
 }
 
 fn epoch(call: &Call<'_>, at: usize) -> Result<i64> {
@@ -167,7 +179,16 @@ pub(super) fn resolve_uuid_number(call: &Call<'_>) -> Bound {
         return Err(call.illegal(0));
     }
     call.integers([1])?;
-    let variant = if call.arguments.len() > 1 { call.constant(1).and_then(Value::as_i64) } else { Some(1) };
+    let variant = match call.constant(1) {
+        None if call.arguments.len() < 2 => Some(1),
+        None => {
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_COLUMN,
+                format!("Argument at index 1 for function {} must be constant", call.name),
+            ));
+        }
+        Some(variant) => variant.as_i64(),
+    };
     let is_turned = match variant {
         Some(1) => false,
         Some(2) => true,

@@ -12,6 +12,10 @@ use crate::scalar::simple::{Call, Strings, string_column};
 fn is_microsoft(call: &Call<'_>) -> Result<bool> {
     match call.constant(1).map(Value::as_u64) {
         None if call.arguments.len() < 2 => Ok(false),
+        None => Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!("Argument at index 1 for function {} must be constant", call.name),
+        )),
         Some(Some(1)) => Ok(false),
         Some(Some(2)) => Ok(true),
         _ => Err(Error::new(

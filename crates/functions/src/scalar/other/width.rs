@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::types::UInt64Type;
 use squall_types::text::{TextStyle, ValueWriter};
-use squall_types::{DataType, Result};
+use squall_types::{DataType, Error, ErrorCode, Result};
 use unicode_width::UnicodeWidthStr;
 
 use crate::function::BoundFunction;
@@ -14,7 +14,16 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
     let options = call.text_options()?;
     // Once, a character was as wide as any other.
-    let counts_characters = call.context.settings.function_visible_width_behavior == 0;
+    let counts_characters = match call.context.settings.function_visible_width_behavior {
+        0 => true,
+        1 => false,
+        other => {
+            return Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("Unsupported value {other} of the `function_visible_width_behavior` setting"),
+            ));
+        }
+    };
     call.bind(DataType::UInt64, move |arguments, rows| {
         let mut writer = ValueWriter::new(argument(arguments, 0)?, TextStyle::Plain, &options)?;
         let mut text = Vec::new();

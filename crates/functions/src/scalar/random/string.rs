@@ -44,7 +44,7 @@ fn append_characters(out: &mut Vec<u8>, generator: &mut Generator, length: usize
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=2)?;
-    call.integers([0])?;
+    call.each([0], |data_type| data_type.is_number() || *data_type == DataType::Bool)?;
     let name = call.name;
     let append: fn(&mut Vec<u8>, &mut Generator, usize) = match name {
         "randomString" => append_bytes,

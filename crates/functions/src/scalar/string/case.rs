@@ -85,11 +85,39 @@ fn capitalize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut inside_word = false;
     for character in text.chars() {
-        match inside_word {
-            true => out.extend(character.to_lowercase()),
-            false => out.extend(character.to_uppercase()),
+        let changed = if inside_word { one_lower(character) } else { one_upper(character) };
+        // What takes another number of bytes stays as it is, and a word begins behind it.
+        if changed.len_utf8() == character.len_utf8() {
+            out.push(changed);
+            inside_word = character.is_alphanumeric();
+        } else {
+            out.push(character);
+            inside_word = false;
         }
-        inside_word = character.is_alphanumeric();
     }
     out
+}
+
+/// The small letter of a capital, where it is a single one. `İ` and `ı` belong to no other letter.
+fn one_lower(character: char) -> char {
+    if character.is_uppercase() && character != 'İ' { only(character, character.to_lowercase()) } else { character }
+}
+
+/// The capital of a small letter, where it is a single one.
+fn one_upper(character: char) -> char {
+    match character {
+        // Its capital of one letter is not the one that Unicode's full rules give.
+        'ß' => 'ẞ',
+        'ı' => character,
+        _ if character.is_lowercase() => only(character, character.to_uppercase()),
+        _ => character,
+    }
+}
+
+/// What a letter becomes, where that is one character.
+fn only(character: char, mut changed: impl Iterator<Item = char>) -> char {
+    match (changed.next(), changed.next()) {
+        (Some(changed), None) => changed,
+        _ => character,
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt8Type, UInt64Type};
+use squall_types::json::paths::OtherPaths;
 use squall_types::{Column, DataType, Error, Result};
 
 use crate::function::BoundFunction;
@@ -53,7 +54,12 @@ pub(super) fn resolve_empty(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         data_type.is_string_or_fixed_string()
             || matches!(
                 data_type,
-                DataType::Array(_) | DataType::Map(..) | DataType::UUID | DataType::IPv6 | DataType::IPv4
+                DataType::Array(_)
+                    | DataType::Map(..)
+                    | DataType::UUID
+                    | DataType::IPv6
+                    | DataType::IPv4
+                    | DataType::Json(_)
             )
     })?;
     let wanted = call.name == "empty";
@@ -62,6 +68,13 @@ pub(super) fn resolve_empty(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         if let DataType::FixedString(_) | DataType::UUID | DataType::IPv6 = column.data_type() {
             let strings = Strings::of(arguments, 0)?;
             let is_empty = |row| strings.get(row).iter().all(|&byte| byte == 0);
+            return Ok(primitive_column::<UInt8Type>(DataType::UInt8, rows, |row| u8::from(is_empty(row) == wanted)));
+        }
+        if let DataType::Json(json) = column.data_type() {
+            // A path with a type is always there.
+            let array = column.to_array()?;
+            let others = OtherPaths::of(&array)?;
+            let is_empty = |row| json.typed.is_empty() && others.row(row).is_empty();
             return Ok(primitive_column::<UInt8Type>(DataType::UInt8, rows, |row| u8::from(is_empty(row) == wanted)));
         }
         if *column.data_type() == DataType::IPv4 {

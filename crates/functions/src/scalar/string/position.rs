@@ -13,6 +13,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint
 
 use crate::function::BoundFunction;
 use crate::registry::resolve_scalar;
+use crate::scalar::kernel::bytes_column;
 use crate::scalar::simple::{Call, Strings, integers, primitive_column};
 
 use super::search::{Mode, first_matches, fold_rows};
@@ -172,7 +173,11 @@ pub(super) fn resolve_token(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let mode = Mode::of(call.name);
     let needle = mode.fold(call.constant_bytes(1)?).into_owned();
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
-    if needle.is_empty() || !needle.iter().all(is_token) {
+    if needle.is_empty() {
+        // No token is empty.
+        return call.bind(DataType::UInt8, |_, rows| Ok(bytes_column(vec![0; rows])));
+    }
+    if !needle.iter().all(is_token) {
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Needle must not contain whitespace or separator characters"));
     }
     let finder = memmem::Finder::new(&needle).into_owned();
@@ -201,13 +206,42 @@ pub(super) fn resolve_ends(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     }
     call.strings([0, 1])?;
     let at_start = call.name.starts_with("starts");
+    let by_characters = call.name.ends_with("UTF8");
     call.bind(DataType::UInt8, move |arguments, rows| {
         let (strings, ends) = (Strings::of(arguments, 0)?, Strings::of(arguments, 1)?);
         Ok(primitive_column::<UInt8Type>(DataType::UInt8, rows, |row| {
             let (string, end) = (strings.get(row), ends.get(row));
+            if by_characters {
+                return u8::from(characters_at_end(string, characters(end), at_start) == end);
+            }
             u8::from(if at_start { string.starts_with(end) } else { string.ends_with(end) })
         }))
     })
+}
+
+/// How many characters begin in a text.
+fn characters(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
+}
+
+/// So many characters of a text, at its start or at its end.
+fn characters_at_end(text: &[u8], count: usize, at_start: bool) -> &[u8] {
+    if at_start {
+        let mut length = 0;
+        for _ in 0..count {
+            // So many bytes as the first one says, whatever they are.
+            let Some(first) = text.get(length) else { break };
+            let led = if (0xC0..0xF8).contains(first) { first.leading_ones() as usize } else { 1 };
+            length = (length + led).min(text.len());
+        }
+        return text.get(..length).unwrap_or_default();
+    }
+    let starts = text.iter().enumerate().rev().filter(|(_, byte)| **byte & 0xC0 != 0x80).map(|(at, _)| at);
+    let start = match count.checked_sub(1) {
+        Some(last) => starts.take(count).nth(last).unwrap_or(0),
+        None => text.len(),
+    };
+    text.get(start..).unwrap_or_default()
 }
 
 /// Whether arrays start or end with other arrays, by the equality of slices.

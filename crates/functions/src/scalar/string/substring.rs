@@ -131,6 +131,12 @@ pub(super) fn resolve_index(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(3..=3)?;
     call.strings([0, 1])?;
     call.integers([2])?;
+    if call.constant_bytes(1)?.len() != 1 {
+        return Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!("Second argument to {} must be a single character", call.name),
+        ));
+    }
     call.bind(DataType::String, |arguments, rows| {
         let (strings, delimiters) = (Strings::of(arguments, 0)?, Strings::of(arguments, 1)?);
         let counts = integers(arguments, 2, rows)?;

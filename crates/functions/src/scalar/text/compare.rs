@@ -22,10 +22,15 @@ pub(super) fn resolve_end(call: &Call<'_>) -> Bound {
         return resolve_scalar(if at_start { "startsWith" } else { "endsWith" }, call.arguments, call.context);
     }
     call.strings([0, 1])?;
-    let fold = if call.name.ends_with("UTF8") { fold_characters } else { fold_ascii };
+    let by_characters = call.name.ends_with("UTF8");
+    let fold = if by_characters { fold_characters } else { fold_ascii };
     call.bind(DataType::UInt8, move |arguments, rows| {
         let (strings, ends) = (Strings::of(arguments, 0)?, Strings::of(arguments, 1)?);
         Ok(primitive_column::<UInt8Type>(DataType::UInt8, rows, |row| {
+            if by_characters && std::str::from_utf8(ends.get(row)).is_err() {
+                // No text begins or ends with what is none.
+                return 0;
+            }
             let (string, end) = (fold(strings.get(row)), fold(ends.get(row)));
             u8::from(if at_start { string.starts_with(&end) } else { string.ends_with(&end) })
         }))

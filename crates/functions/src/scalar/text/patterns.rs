@@ -81,7 +81,43 @@ fn expressions(call: &Call<'_>, at: usize) -> Result<(RegexSet, Vec<Regex>)> {
             format!("The patterns of function {} must be a constant array", call.name),
         ));
     };
+    refuse_expensive(call, patterns)?;
     compile_many(patterns)
+}
+
+/// Refuses expressions with many repetitions, as `reject_expensive_hyperscan_regexps` says.
+fn refuse_expensive(call: &Call<'_>, patterns: &Value) -> Result<()> {
+    let is_off = call.context.settings.get("reject_expensive_hyperscan_regexps");
+    if is_off.is_some_and(|value| value == "0" || value == "false") {
+        return Ok(());
+    }
+    let Value::Array(patterns) = patterns else { return Ok(()) };
+    if patterns.iter().filter_map(Value::as_bytes).any(repeats_often) {
+        return Err(Error::new(
+            ErrorCode::HYPERSCAN_CANNOT_SCAN_TEXT,
+            "Regular expression evaluation in vectorscan will be too slow. To ignore this error, disable setting \
+             'reject_expensive_hyperscan_regexps'",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a bound of a repetition, `{n}`, `{n,}` or `{n,m}`, is above 50.
+fn repeats_often(pattern: &[u8]) -> bool {
+    const REPETITIONS_MAX: u64 = 50;
+    let bounds = |rest: &[u8]| -> Option<Vec<u64>> {
+        let inside = rest.get(..rest.iter().position(|byte| *byte == b'}')?)?;
+        let number = |part: &[u8]| std::str::from_utf8(part).ok()?.parse::<u64>().ok();
+        let mut parts = inside.split(|byte| *byte == b',');
+        let (first, second, rest) = (parts.next()?, parts.next(), parts.next());
+        match (number(first), second, rest) {
+            (Some(least), None, _) => Some(vec![least]),
+            (Some(least), Some(most), None) => Some([Some(least), number(most)].into_iter().flatten().collect()),
+            _ => None,
+        }
+    };
+    let mut parts = pattern.split(|byte| *byte == b'{').skip(1);
+    parts.any(|rest| bounds(rest).is_some_and(|bounds| bounds.iter().any(|bound| *bound > REPETITIONS_MAX)))
 }
 
 /// The expressions of an array, all at once and each by itself.

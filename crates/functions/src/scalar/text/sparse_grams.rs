@@ -1,5 +1,6 @@
 //! `sparseGrams`: the parts of a text whose first and last short runs have greater hashes than all runs between them, and their hashes.
 
+use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::types::UInt32Type;
@@ -36,6 +37,12 @@ impl Lengths {
             return wrong("'min_cutoff_length' must be between 'min_ngram_length' and 'max_ngram_length'");
         }
         Ok(Self { least, most, shown })
+    }
+}
+
+impl fmt::Display for Lengths {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}, {}, {}", self.least, self.most, self.shown)
     }
 }
 

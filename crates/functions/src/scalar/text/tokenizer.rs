@@ -1,5 +1,7 @@
 //! How texts, and the patterns of LIKE, are cut into words: what `tokens`, `hasAnyTokens` and their like have in common.
 
+use std::fmt;
+
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::sparse_grams::{self, Lengths};
@@ -20,6 +22,23 @@ pub enum Tokenizer {
     AsciiCjk,
     /// Not at all.
     Array,
+}
+
+/// As a function takes it: `ngrams(3)`.
+impl fmt::Display for Tokenizer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SplitByNonAlpha => formatter.write_str("splitByNonAlpha"),
+            Self::SplitByString(separators) => {
+                let shown = separators.iter().map(|separator| format!("'{}'", String::from_utf8_lossy(separator)));
+                write!(formatter, "splitByString([{}])", shown.collect::<Vec<_>>().join(", "))
+            }
+            Self::Ngrams(length) => write!(formatter, "ngrams({length})"),
+            Self::SparseGrams(lengths) => write!(formatter, "sparseGrams({lengths})"),
+            Self::AsciiCjk => formatter.write_str("asciiCJK"),
+            Self::Array => formatter.write_str("array"),
+        }
+    }
 }
 
 /// Names of the tokenizer that none is.

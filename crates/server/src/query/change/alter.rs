@@ -147,8 +147,20 @@ pub(in crate::query) async fn create_index(
     statement: &ast::CreateIndex,
     context: &Arc<QueryContext>,
 ) -> Result<Answer> {
-    if statement.unique {
-        return Err(Error::not_implemented("CREATE UNIQUE INDEX"));
+    if statement.unique && !context.settings.create_index_ignore_unique {
+        return Err(Error::new(
+            ErrorCode::NOT_IMPLEMENTED,
+            "CREATE UNIQUE INDEX is not supported. SET create_index_ignore_unique=1 to ignore this UNIQUE keyword.",
+        ));
+    }
+    if statement.index.index_type.is_none() {
+        if context.settings.allow_create_index_without_type {
+            return Ok(Answer::Done);
+        }
+        return Err(Error::new(
+            ErrorCode::INCORRECT_QUERY,
+            "CREATE INDEX without TYPE is forbidden. SET allow_create_index_without_type=1 to ignore this statements",
+        ));
     }
     let add = AlterCommand::AddIndex {
         if_not_exists: statement.if_not_exists,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use squall_engine::QueryContext;
 use squall_sql::ast::{self, AlterCommand, MoveDestination, PartitionSelector};
-use squall_storage::{FrozenPart, PartCommand, PartSelection, TableName};
+use squall_storage::{FrozenPart, PartCommand, PartInfo, PartSelection, TableName};
 use squall_types::{Column, Error, ErrorCode, Result};
 
 use super::alter::selection;
@@ -142,6 +142,19 @@ fn nowhere_else(kind: &str, name: &str) -> Error {
     Error::new(ErrorCode::UNKNOWN_DISK, message)
 }
 
+/// Refuses to move more parts at once than `max_parts_to_move`.
+fn check_moved(parts: &[PartInfo], of: &PartSelection, max: u64) -> Result<()> {
+    let moved = parts.iter().filter(|part| of.has(&part.name, &part.partition_id)).count();
+    if max == 0 || moved as u64 <= max {
+        return Ok(());
+    }
+    let message = format!(
+        "Cannot move {moved} parts at once, the limit is {max}. Wait until some parts are merged and retry, move smaller partitions, or \
+         increase the setting 'max_parts_to_move'."
+    );
+    Err(Error::new(ErrorCode::TOO_MANY_PARTS, message))
+}
+
 /// Carries commands out, one after the other.
 ///
 /// # Errors
@@ -157,6 +170,7 @@ pub(in crate::query) async fn run(
     for command in &commands {
         command.wait_for_mutations(session, &name, context).await?;
     }
+    let moved_max = context.settings.max_parts_to_move;
     let takes_nothing = context.settings.allow_replace_partition_from_empty_source;
     let frozen = run_blocking(move || {
         let mut frozen: Vec<(String, FrozenPart)> = Vec::new();
@@ -174,7 +188,10 @@ pub(in crate::query) async fn run(
                     }
                     databases.copy_partition(&from, &name, &of, replaces, takes_nothing)?;
                 }
-                Work::MoveTo(to) => databases.move_partition(&name, &to, &of)?,
+                Work::MoveTo(to) => {
+                    check_moved(&databases.table(&name.database, &name.table)?.parts(), &of, moved_max)?;
+                    databases.move_partition(&name, &to, &of)?;
+                }
                 Work::Freeze(backup) => {
                     let parts = databases.freeze(&name, &of, backup.as_deref())?;
                     frozen.extend(parts.into_iter().map(|part| (words.clone(), part)));

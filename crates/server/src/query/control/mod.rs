@@ -4,4 +4,5 @@ pub(super) mod backup;
 pub(super) mod execute_as;
 pub(super) mod explain;
 pub(super) mod kill;
+pub(super) mod parallel;
 pub(super) mod system_command;

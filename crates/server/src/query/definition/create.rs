@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use squall_engine::QueryContext;
 use squall_planner::{
-    ForeignKind, MATERIALIZED_VIEW, TableDefinition, Used, is_s3_engine, plan_materialized_view, plan_table_definition,
-    plan_view_definition,
+    ColumnDescription, DefaultKind, ForeignKind, MATERIALIZED_VIEW, TableDefinition, Used, is_s3_engine,
+    plan_materialized_view, plan_table_definition, plan_view_definition,
 };
 use squall_sql::ast::{self, CreateMode, CreateSource};
 use squall_storage::{Databases, TEMPORARY_DATABASE, TableName, takes_setting};
-use squall_types::{Error, ErrorCode, Result};
+use squall_types::{DataType, Error, ErrorCode, Result};
 
 use super::show;
 use crate::access::{Privilege, Target};
@@ -134,6 +134,22 @@ pub(in crate::query) async fn table(
     }
     let statement = &*statement;
     let definition = planning::with_planner(session, context, statement, plan_table_definition).await?;
+    let takes = |column: &ColumnDescription| {
+        let kind = column.default.as_ref().map(|default| default.kind);
+        !matches!(kind, Some(DefaultKind::Materialized | DefaultKind::Alias))
+    };
+    if !definition.columns.is_empty() && !definition.columns.iter().any(takes) {
+        let message = "Cannot CREATE table without insertable columns";
+        return Err(Error::new(ErrorCode::EMPTY_LIST_OF_COLUMNS_PASSED, message));
+    }
+    if let engine @ ("Log" | "TinyLog" | "StripeLog") = &*definition.engine
+        && definition.columns.iter().any(|column| has_dynamic_structure(&column.data_type))
+    {
+        let message = format!(
+            "Cannot create table with column of type Dynamic or JSON, because storage {engine} doesn't support columns with dynamic structure"
+        );
+        return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
+    }
     if let Some(format) = squall_storage::format_of_definition(&definition) {
         session.access.check_source(Privilege::File)?;
         session.access.check_target_source(Privilege::File)?;
@@ -301,4 +317,18 @@ async fn make(
         insert::select_into(session, database, table, None, query, context).await?;
     }
     Ok(Answer::Done)
+}
+
+/// Whether `Dynamic` or `JSON` is somewhere in a type.
+fn has_dynamic_structure(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dynamic(_) | DataType::Json(_) => true,
+        DataType::Nullable(inner) | DataType::LowCardinality(inner) | DataType::Array(inner) => {
+            has_dynamic_structure(inner)
+        }
+        DataType::Map(key, value) => has_dynamic_structure(key) || has_dynamic_structure(value),
+        DataType::Tuple(elements) => elements.iter().any(|element| has_dynamic_structure(&element.data_type)),
+        DataType::Variant(alternatives) => alternatives.iter().any(has_dynamic_structure),
+        _ => false,
+    }
 }

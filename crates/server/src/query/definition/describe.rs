@@ -203,6 +203,13 @@ fn subcolumns(name: &str, data_type: &DataType, level: usize, found: &mut Vec<Su
     }
 }
 
+/// Names, without the column's own, and types of the subcolumns of a column of a type.
+pub fn subcolumns_of(data_type: &DataType) -> Vec<(String, DataType)> {
+    let mut found = Vec::new();
+    subcolumns("", data_type, 0, &mut found);
+    found.into_iter().map(|one| (one.name.trim_start_matches('.').to_owned(), one.data_type)).collect()
+}
+
 /// Whether a name means a file, since no table has it.
 fn is_file(session: &Session, name: &ast::TableName) -> Result<bool> {
     let is_table = |table: &str| session.server.databases.has_table(&session.database, table);

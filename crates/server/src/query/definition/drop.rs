@@ -4,6 +4,7 @@ use squall_sql::ast::{self, DropAction, DropTarget};
 use squall_storage::TEMPORARY_DATABASE;
 use squall_types::{Error, ErrorCode, Result};
 
+use super::dependents::check_dependents;
 use super::dictionary;
 use super::drop_limit::DropLimit;
 use super::show;
@@ -113,6 +114,9 @@ pub(in crate::query) async fn drop(session: &Session, statement: &ast::Drop) -> 
         DropTarget::Dictionary(_) => {
             return Err(Error::not_implemented(format!("{} DICTIONARY", drop_verb(statement.action))));
         }
+    }
+    if statement.action == DropAction::Drop {
+        tables.iter().try_for_each(|(database, table)| check_dependents(session, database, table))?;
     }
     let if_empty = statement.if_empty;
     let limit = DropLimit::of_tables(session);

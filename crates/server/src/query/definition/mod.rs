@@ -2,6 +2,7 @@
 
 pub(super) mod access;
 pub(super) mod create;
+mod dependents;
 pub(super) mod describe;
 pub(super) mod dictionary;
 pub(super) mod drop;

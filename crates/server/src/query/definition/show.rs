@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use squall_engine::QueryContext;
 use squall_sql::ast::{self, DescribedObject, LikeFilter, QueryBody, ShowFilter, ShowKind, Statement};
-use squall_sql::{ParserLimits, parse};
+use squall_sql::{ParserLimits, Quoting, format_quoted, parse};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use super::describe;
@@ -54,10 +54,6 @@ pub(in crate::query) async fn run(
         }
         ShowKind::Columns { full, table, database, filter, limit, .. } => {
             let (database, table) = (current(database)?, identifier(session, table)?);
-            // The table must be there: no rows would say that it has no columns.
-            if session.access.may_show_table(&database, &table) {
-                session.databases_of(&database).table(&database, &table)?;
-            }
             let more = if *full { ", NULL AS collation, comment, '' AS privileges" } else { "" };
             let inner = format!(
                 "SELECT name AS field, type AS type, if(startsWith(type, 'Nullable'), 'YES', 'NO') AS `null`, \
@@ -113,9 +109,6 @@ pub(in crate::query) async fn run(
         }
         ShowKind::Indexes { table, database, filter, .. } => {
             let (database, table) = (current(database)?, identifier(session, table)?);
-            if session.access.may_show_table(&database, &table) {
-                session.server.databases.table(&database, &table)?;
-            }
             // Each part of the primary key is one.
             let keys = format!(
                 "SELECT name AS table, arrayJoin(arrayZip(splitByString(', ', primary_key), \
@@ -179,7 +172,7 @@ fn show_create(session: &Session, create: &ast::ShowCreate) -> Result<Answer> {
             if !database.comment.is_empty() {
                 statement += &format!("\nCOMMENT {}", literal(&database.comment));
             }
-            text("statement", &statement)
+            created(session, &statement)
         }
         DescribedObject::Dictionary => {
             let (database, name) = table_name(session, &create.name)?;
@@ -188,7 +181,7 @@ fn show_create(session: &Session, create: &ast::ShowCreate) -> Result<Answer> {
             if session.server.databases.dictionary(&database, &name).is_none() {
                 return Err(Error::new(ErrorCode::INCORRECT_QUERY, format!("{database}.{name} is not a DICTIONARY")));
             }
-            text("statement", &create_table_query(&description, session.databases_of(&database), true))
+            created(session, &create_table_query(&description, session.databases_of(&database), true))
         }
         DescribedObject::Table | DescribedObject::View => {
             let (database, table) = match create.temporary {
@@ -201,9 +194,21 @@ fn show_create(session: &Session, create: &ast::ShowCreate) -> Result<Answer> {
                 let message = format!("{}.{} is not a VIEW", quote(&database), quote(&table));
                 return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
             }
-            text("statement", &create_table_query(&description, session.databases_of(&database), true))
+            created(session, &create_table_query(&description, session.databases_of(&database), true))
         }
     }
+}
+
+/// A CREATE statement, with the quotes around names that the session wants.
+fn created(session: &Session, statement: &str) -> Result<Answer> {
+    let settings = &session.settings;
+    let quote = if settings.show_create_query_identifier_quoting_style == "DoubleQuotes" { '"' } else { '`' };
+    let quoting = Quoting { always: settings.show_create_query_identifier_quoting_rule == "always", quote };
+    if !quoting.always && quoting.quote == '`' {
+        return text("statement", statement);
+    }
+    let parsed = parse(statement.as_bytes(), &ParserLimits::default()).map_err(syntax_error)?;
+    text("statement", &format_quoted(&parsed, quoting))
 }
 
 /// A result of one text.

@@ -1,5 +1,6 @@
 //! INSERT: where its rows come from and where they go.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use squall_planner::{
@@ -19,6 +20,7 @@ use super::input::{FedInsert, InputPlace, no_input};
 use super::insert_id;
 use super::insert_sink::InsertSink;
 use super::insert_target::{Target, check_columns, note_columns, note_table, target};
+use super::structure::with_structures;
 use crate::access::Privilege;
 use crate::query::Answer;
 use crate::query::control::system_command::run_blocking;
@@ -240,11 +242,20 @@ impl Selected {
         note_table(&*table, context);
         let handle = squall_storage::TableHandle(table.clone());
         // Who may not write is told so before anything is read.
-        planning::planner_now(session, context, |planner| {
-            check_columns(&writer, &*table, &insert_columns(&handle, columns, planner)?)
+        let positions = planning::planner_now(session, context, |planner| {
+            let positions = insert_columns(&handle, columns, planner)?;
+            check_columns(&writer, &*table, &positions)?;
+            Ok(positions)
         })?;
         let id = insert_id::of_select(&context.settings, query)?;
-        let plan = planning::plan(session, query, context).await?;
+        let query = match context.settings.use_structure_from_insertion_table_in_table_functions {
+            0 => Cow::Borrowed(query),
+            _ => {
+                let written = positions.iter().filter_map(|at| table.columns().get(*at)).cloned();
+                with_structures(query, &written.collect::<Vec<_>>())
+            }
+        };
+        let plan = planning::plan(session, &query, context).await?;
         let inserted = planning::planner_now(session, context, |planner| {
             let positions = insert_columns(&handle, columns, planner)?;
             check_columns(&writer, &*table, &positions)?;

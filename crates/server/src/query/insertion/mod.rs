@@ -10,3 +10,4 @@ pub(super) mod insert_sink;
 pub(super) mod insert_target;
 pub(super) mod omitted;
 mod spool;
+mod structure;

@@ -528,6 +528,9 @@ impl TableMetadata for WatchedTable {
     fn sampling_key(&self) -> Option<&Arc<str>> {
         self.table.sampling_key()
     }
+    fn tokenizer(&self, expression: &Expression) -> Option<String> {
+        self.table.tokenizer(expression)
+    }
     fn has_row_places(&self) -> bool {
         self.table.has_row_places()
     }

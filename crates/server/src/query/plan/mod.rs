@@ -7,5 +7,6 @@ pub(super) mod literal;
 pub(super) mod parsing;
 pub(super) mod plan_template;
 pub(super) mod planning;
+pub(super) mod query_cache;
 pub(super) mod surroundings;
 pub(super) mod value_evaluator;

@@ -43,6 +43,9 @@ impl Parser<'_> {
                 }
                 user.default_database = Some(if none { None } else { Some(self.identifier()?) });
             } else if self.keyword(K::GRANTEES) {
+                if self.at(T::OpenCurly) {
+                    return self.fail("RolesOrUsersSet");
+                }
                 user.grantees = Some(self.role_set()?);
             } else if entity.cluster.is_none()
                 && let Some(cluster) = self.on_cluster()?

@@ -101,6 +101,14 @@ impl MergeRule {
         }
     }
 
+    /// Whether rows that a merge has left are what a query reads of them.
+    pub(in crate::merge_tree) fn leaves_merged_rows(&self) -> bool {
+        match self {
+            Self::Replacing { is_deleted: None, .. } | Self::Folding { .. } => true,
+            Self::Replacing { .. } | Self::Collapsing { .. } | Self::VersionedCollapsing { .. } => false,
+        }
+    }
+
     /// Whether it matters which of two rows with equal keys was inserted first: then the rows of an INSERT go through one writer.
     pub(in crate::merge_tree) fn depends_on_order(&self) -> bool {
         match self {

@@ -7,6 +7,7 @@ pub(super) mod final_scan;
 pub(super) mod hot_scan;
 pub(super) mod index_use;
 pub(super) mod indexed_scan;
+mod key_ranges;
 pub(super) mod key_search;
 mod learning;
 pub(super) mod mapped_scan;

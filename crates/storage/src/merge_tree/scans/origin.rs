@@ -264,7 +264,7 @@ impl Table for PartColumns {
 /// Whether a condition, or one of those that must all hold, reads no column and does not hold.
 fn never_holds(condition: &Expression) -> bool {
     if let Expression::Function { name, arguments, .. } = condition
-        && &**name == "and"
+        && matches!(&**name, "and" | "indexHint")
     {
         return arguments.iter().any(never_holds);
     }

@@ -15,6 +15,7 @@ mod words;
 
 use std::sync::Arc;
 
+use squall_functions::Tokenizer;
 use squall_planner::{
     Expression, SkipIndex as Definition, SkipIndexKind, TableDefinition, expression_text, indexed_expressions,
 };
@@ -47,6 +48,14 @@ pub(crate) struct SkipIndex {
 }
 
 impl SkipIndex {
+    /// How it cuts texts into words, where it is a text index of this expression.
+    pub(super) fn tokenizer(&self, expression: &Expression) -> Option<&Tokenizer> {
+        match (&self.kind, &self.expressions[..]) {
+            (SkipIndexKind::Text { tokenizer }, [indexed]) if indexed.same(expression) => Some(tokenizer),
+            _ => None,
+        }
+    }
+
     /// The indexes of a table, those that its settings ask for among them. One that cannot be read of its text is none.
     pub(super) fn all(identity: &TableIdentity, settings: &MergeTreeSettings, binding: &KeyBinding) -> Vec<Arc<Self>> {
         let declared = identity.definition.indices.iter().cloned();

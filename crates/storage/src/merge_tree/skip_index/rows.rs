@@ -109,7 +109,7 @@ fn node(predicate: &Expression, is_negated: bool, expressions: &[Expression]) ->
     let of = |arguments: &[Expression]| arguments.iter().map(|one| node(one, is_negated, expressions)).collect();
     if let Expression::Function { name, arguments, .. } = predicate {
         match (&**name, arguments.as_slice()) {
-            ("and", arguments) if !is_negated => return Node::And(of(arguments)),
+            ("and" | "indexHint", arguments) if !is_negated => return Node::And(of(arguments)),
             ("and", arguments) => return Node::Or(of(arguments)),
             ("or", arguments) if !is_negated => return Node::Or(of(arguments)),
             ("or", arguments) => return Node::And(of(arguments)),

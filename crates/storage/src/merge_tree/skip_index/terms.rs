@@ -103,7 +103,7 @@ impl Reader<'_> {
     pub(super) fn read(&self, predicate: &Expression) -> Terms {
         let Expression::Function { name, arguments, .. } = predicate else { return Terms::Any };
         match (&**name, arguments.as_slice()) {
-            ("and", _) => Terms::And(arguments.iter().map(|argument| self.read(argument)).collect()),
+            ("and" | "indexHint", _) => Terms::And(arguments.iter().map(|argument| self.read(argument)).collect()),
             ("or", _) => Terms::Or(arguments.iter().map(|argument| self.read(argument)).collect()),
             ("equals", [left, right]) => {
                 let (operand, constant) = if right.constant().is_some() { (left, right) } else { (right, left) };

@@ -95,7 +95,8 @@ impl VariantReader {
     }
 
     pub fn read_whole(&mut self, field: &[u8], scratch: &mut Scratch) -> Result<()> {
-        self.read(|one| !is_too_long(one, field), |node| node.read_whole(field, scratch))
+        let allowed = |one: &DataType| !is_too_long(one, field) && (*one != DataType::Bool || is_truth(field));
+        self.read(allowed, |node| node.read_whole(field, scratch))
     }
 
     pub fn finish(&mut self) -> Result<ArrayRef> {
@@ -106,6 +107,11 @@ impl VariantReader {
         }
         variant_array(&self.alternatives, columns)
     }
+}
+
+/// Whether a text is a `Bool` rather than another alternative: as those are written.
+fn is_truth(text: &[u8]) -> bool {
+    matches!(text, b"true" | b"false")
 }
 
 /// Whether a text is too long for a date alone, which would be read without its time.
@@ -133,7 +139,8 @@ impl VariantReader {
         }
         let (start, is_text) = (input.at, input.peek() == Some(b'\''));
         let text = quoted_text(input, b'\'');
-        let allowed = |one: &DataType| (!is_text || is_quoted(one)) && !is_too_long(one, text);
+        let may_be_text = |one: &DataType| if *one == DataType::Bool { is_truth(text) } else { is_quoted(one) };
+        let allowed = |one: &DataType| (!is_text || may_be_text(one)) && !is_too_long(one, text);
         self.read(allowed, |node| {
             input.at = start;
             node.read_quoted(input, scratch)?;
@@ -142,9 +149,9 @@ impl VariantReader {
     }
 
     pub fn read_json(&mut self, input: &mut Input<'_>, scratch: &mut Scratch) -> Result<()> {
-        let (start, text) = (input.at, quoted_text(input, b'"'));
+        let (start, is_text, text) = (input.at, input.peek() == Some(b'"'), quoted_text(input, b'"'));
         self.read(
-            |one| !is_too_long(one, text),
+            |one| !is_too_long(one, text) && (!is_text || *one != DataType::Bool),
             |node| {
                 input.at = start;
                 node.read_json(input, scratch)?;

@@ -37,7 +37,7 @@ impl Node {
                 values.push(u8::from(scratch.truth(field) == Some(true)));
                 return Ok(());
             }
-            Self::Variant(reader) if matches!(field, b"NULL" | b"\\N") => {
+            Self::Variant(reader) if field == b"\\N" => {
                 reader.append_null();
                 return Ok(());
             }

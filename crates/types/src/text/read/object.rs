@@ -109,7 +109,7 @@ impl ObjectReader {
         }
         let rows = self.rows();
         let mut found = Vec::new();
-        self.object(&element, &mut Vec::new(), &mut found, scratch)?;
+        self.object(&element, true, &mut Vec::new(), &mut found, scratch)?;
         found.sort_by(|left, right| left.path.cmp(&right.path));
         if let Some(twice) = found.windows(2).find(|pair| pair[0].path == pair[1].path) {
             return Err(duplicate(&twice[0].path));
@@ -125,13 +125,15 @@ impl ObjectReader {
     fn object(
         &mut self,
         object: &Element<'_, '_>,
+        is_root: bool,
         path: &mut Vec<u8>,
         found: &mut Vec<Found>,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let length = path.len();
         for (key, value) in object.members() {
-            if length > 0 {
+            // A key may be empty.
+            if !is_root {
                 path.push(b'.');
             }
             path.extend_from_slice(key.as_bytes());
@@ -161,7 +163,19 @@ impl ObjectReader {
                 return Err(duplicate(path));
             }
             let mut text = Vec::new();
-            value.append(&mut text);
+            // A number is a truth.
+            let number = match value.node() {
+                Kind::Static(StaticNode::I64(number)) => Some(number as f64),
+                Kind::Static(StaticNode::U64(number)) => Some(number as f64),
+                Kind::Static(StaticNode::F64(number)) => Some(number),
+                _ => None,
+            };
+            match number {
+                Some(number) if matches!(node, Node::Bool(_)) => {
+                    text.extend_from_slice(if number == 0.0 { b"false" } else { b"true" });
+                }
+                _ => value.append(&mut text),
+            }
             let mut input = Input { text: &text, at: 0 };
             return node.read_json(&mut input, scratch).map_err(|error| {
                 Error::new(
@@ -180,7 +194,7 @@ impl ObjectReader {
         let [int, uint, float, bool, string] = &self.prefixes;
         let mut out = Vec::new();
         match value.node() {
-            Kind::Object { .. } => return self.object(value, path, found, scratch),
+            Kind::Object { .. } => return self.object(value, false, path, found, scratch),
             Kind::Static(StaticNode::Null) => return Ok(()),
             Kind::Static(StaticNode::I64(number)) => {
                 out.extend_from_slice(int);

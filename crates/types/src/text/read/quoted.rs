@@ -6,6 +6,7 @@ use super::Scratch;
 use super::bare::read_bool;
 use super::input::{Input, plain_string};
 use super::node::{Node, push_end};
+use crate::calendar::{DATE32_MAX, DATE32_MIN, DAY_SECONDS};
 use crate::error::{Error, ErrorCode, Result};
 use crate::text::escape::read_quoted;
 use crate::text::number::{read_float64, read_integer};
@@ -134,16 +135,15 @@ impl Node {
                     values.push(seconds as i32);
                     read
                 }
-                Self::DateTime64(values, digits, ..) | Self::Time64(values, digits) => {
-                    let (seconds, mut read) = read_integer(text, true).unwrap_or((0, 0));
-                    let mut ticks = (seconds as i64).saturating_mul(10i64.pow((*digits).into()));
-                    if let Some((fraction, length)) =
-                        text.get(read..).filter(|rest| rest.starts_with(b".")).and_then(read_float64)
-                    {
-                        let fraction = (fraction * 10f64.powi((*digits).into())) as i64;
-                        ticks += if text.starts_with(b"-") { -fraction } else { fraction };
-                        read += length;
-                    }
+                Self::DateTime64(values, digits, ..) => {
+                    // A moment past the calendar is its end.
+                    let seconds = i64::from(DATE32_MIN) * DAY_SECONDS..=(i64::from(DATE32_MAX) + 1) * DAY_SECONDS - 1;
+                    let (ticks, read) = seconds_as_ticks(text, *digits, &seconds);
+                    values.push(ticks);
+                    read
+                }
+                Self::Time64(values, digits) => {
+                    let (ticks, read) = seconds_as_ticks(text, *digits, &(i64::MIN..=i64::MAX));
                     values.push(ticks);
                     read
                 }
@@ -157,6 +157,19 @@ impl Node {
         input.at += read;
         Ok(())
     }
+}
+
+/// Seconds with a fraction as ticks of so many digits, and the bytes read.
+fn seconds_as_ticks(text: &[u8], digits: u8, allowed: &std::ops::RangeInclusive<i64>) -> (i64, usize) {
+    let (seconds, mut read) = read_integer(text, true).unwrap_or((0, 0));
+    let seconds = (seconds as i64).clamp(*allowed.start(), *allowed.end());
+    let mut ticks = seconds.saturating_mul(10i64.pow(digits.into()));
+    if let Some((fraction, length)) = text.get(read..).filter(|rest| rest.starts_with(b".")).and_then(read_float64) {
+        let fraction = (fraction * 10f64.powi(digits.into())) as i64;
+        ticks = ticks.saturating_add(if text.starts_with(b"-") { -fraction } else { fraction });
+        read += length;
+    }
+    (ticks, read)
 }
 
 /// Reads the elements of one tuple, with its parentheses.
