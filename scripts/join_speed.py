@@ -3,17 +3,12 @@
 
     python3 scripts/join_speed.py target/release/squall [runs]
 
-The interpreter needs PyPI's `chdb`.
+The interpreter needs PyPI's `chdb` and `duckdb`.
 """
 
-import statistics
 import sys
-import tempfile
-import time
 
-import chdb.session
-
-from measured_server import MeasuredServer
+from side_by_side import beside_clickhouse
 
 TABLES = [
     "CREATE TABLE big (k UInt64, v UInt64) ENGINE = Memory",
@@ -41,37 +36,7 @@ QUERIES = {
 
 def main():
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 7
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        tempfile.TemporaryDirectory() as oracle_folder,
-        MeasuredServer.of(sys.argv[1], folder) as server,
-    ):
-        session = chdb.session.Session(oracle_folder)
-
-        def squall(sql):
-            return server.ask(sql)
-
-        def clickhouse(sql):
-            return session.query(sql, "TSV").data().strip()
-
-        for statement in TABLES:
-            squall(statement)
-            clickhouse(statement)
-        print(f"{'':20} {'threads':>8} {'ClickHouse':>12} {'Squall':>12} {'ratio':>7}")
-        for threads in (1, 0):
-            settings = f" SETTINGS max_threads = {threads}" if threads else ""
-            for name, query in QUERIES.items():
-                times = {squall: [], clickhouse: []}
-                results = set()
-                for _ in range(runs):
-                    for engine, taken in times.items():
-                        began = time.perf_counter()
-                        results.add(engine(query + settings))
-                        taken.append(time.perf_counter() - began)
-                assert len(results) == 1, f"{name}: the results differ: {results}"
-                ours, theirs = (statistics.median(times[engine]) * 1000 for engine in (squall, clickhouse))
-                print(f"{name:20} {threads or 'all':>8} {theirs:9.1f} ms {ours:9.1f} ms {theirs / ours:7.2f}", flush=True)
-        session.close()
+    beside_clickhouse(sys.argv[1], TABLES, QUERIES, runs, (1, 0))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 to the peers. Answers stay where they are made: FORMAT Null here and in ClickHouse, a temporary table in DuckDB."""
 
 import contextlib
+import statistics
 import tempfile
+import time
 
 import chdb.session
 import duckdb
@@ -60,3 +62,38 @@ class SideBySide:
             ours, theirs, ducks = (best(engine, sql, runs) for engine in (squall, clickhouse, duck))
             ratios = f"{theirs / ours:6.2f} {ducks / ours:6.2f}"
             print(f"{name:34} {theirs:10.0f} ms {ducks:8.0f} ms {ours:8.0f} ms {ratios}", flush=True)
+
+
+def beside_clickhouse(program, statements, queries, runs, thread_counts):
+    """Prints a line for each query, by name, and each number of threads (0: all): the medians of some runs in turns, and their ratio. Ends the
+    script where the answers differ."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory() as oracle_folder,
+        MeasuredServer.of(program, folder) as server,
+        contextlib.closing(chdb.session.Session(oracle_folder)) as session,
+    ):
+
+        def squall(sql):
+            return server.ask(sql)
+
+        def clickhouse(sql):
+            return session.query(sql, "TSV").data().strip()
+
+        for statement in statements:
+            squall(statement)
+            clickhouse(statement)
+        print(f"{'':34} {'threads':>8} {'ClickHouse':>12} {'Squall':>12} {'ratio':>7}")
+        for threads in thread_counts:
+            settings = f" SETTINGS max_threads = {threads}" if threads else ""
+            for name, query in queries.items():
+                times = {squall: [], clickhouse: []}
+                results = set()
+                for _ in range(runs):
+                    for engine, taken in times.items():
+                        began = time.perf_counter()
+                        results.add(engine(query + settings))
+                        taken.append(time.perf_counter() - began)
+                assert len(results) == 1, f"{name}: the results differ: {results}"
+                ours, theirs = (statistics.median(times[engine]) * 1000 for engine in (squall, clickhouse))
+                print(f"{name:34} {threads or 'all':>8} {theirs:9.1f} ms {ours:9.1f} ms {theirs / ours:7.2f}", flush=True)

@@ -63,3 +63,28 @@ select found, count() from (select n in (select number * 2 from numbers(40000)) 
 alter table facts update m = 7 where n in (select number from numbers(40000)) settings mutations_sync = 2;
 select count(), sum(m), countIf(m = 7) from facts;
 drop table facts;
+-- Of aggregates and windows, with totals and sets of keys, in views.
+create table facts (k UInt64, n Int32, g UInt8) engine = MergeTree order by k;
+insert into facts select number, toInt32(number % 70000) - 100, number % 3 from numbers(100000);
+select count() in (select number from numbers(40000)) as few, sum(n) in (select number from numbers(40000)) from facts where k < 50;
+select g, count() in (select number from numbers(40000)) as few from facts group by g order by g;
+select g, n in (select number from numbers(40000)) as found, count() from facts group by g, found with rollup order by g, found, count();
+select g, n in (select number from numbers(40000)) as found, count() from facts group by grouping sets ((g), (found)) order by g, found, count();
+select k, count() over (partition by g) in (select number from numbers(40000)) as few from facts order by k limit 2;
+select g, n from facts where n in (select number * 2 from numbers(40000)) order by g, n limit 1 by g;
+select x from (select n in (select number from numbers(40000)) as x, g from facts) where g = 1 group by x order by x;
+create view found_facts as select k, n from facts where n in (select number * 2 from numbers(40000));
+select count(), sum(k) from found_facts where k > 1000;
+create materialized view copied_facts (k UInt64, is_found UInt8) engine = MergeTree order by k as select k, n in (select number * 2 from numbers(40000)) as is_found from facts where n not in (select number * 3 from numbers(40000));
+insert into facts select number + 100000, number, 7 from numbers(1000);
+select count(), sum(is_found), sum(k) from copied_facts;
+insert into facts select k + 1000000, n, 9 from facts where n in (select number * 2 from numbers(40000)) and g = 2;
+select count(), sum(k) from facts where g = 9;
+select count() from facts as a where a.n in (select b.n from facts as b where b.g = 1) and a.g = 2;
+select count() from (select 1 as one, n from facts) where (one, n) in (select 1, number from numbers(40000));
+select count() from facts where (n in (select number from numbers(40000))) = (k in (select number from numbers(300000)));
+select sum(k) from facts where n in (select number from numbers(40000) union all select number + 50000 from numbers(40000));
+drop table copied_facts;
+drop table found_facts;
+drop table facts;
+select x, arrayJoin([x, x + 35000]) in (select number from numbers(40000)) as found from (select number * 2 as x from numbers(2)) order by x, found;

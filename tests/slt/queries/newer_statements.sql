@@ -30,7 +30,7 @@ INSERT INTO made SELECT * FROM generateRandom(11, 3, 2) LIMIT 2;
 INSERT INTO made (s) SELECT * FROM generateRandom(11) LIMIT 1;
 INSERT INTO made (s, n) SELECT q, r FROM generateRandom(11) LIMIT 1;
 INSERT INTO made SELECT *, [] FROM generateRandom(11) LIMIT 1;
-SELECT * FROM made;
+SELECT * FROM made ORDER BY s, n, l;
 INSERT INTO made SELECT q + 1, r FROM generateRandom(11) LIMIT 1;
 INSERT INTO made SELECT * FROM generateRandom(11) LIMIT 1 SETTINGS use_structure_from_insertion_table_in_table_functions = 0;
 SELECT count() FROM (DESCRIBE TABLE generateRandom(17));
@@ -52,7 +52,7 @@ SELECT number FROM (SELECT number FROM numbers(9) SETTINGS limit = 2, offset = 5
 SELECT number FROM numbers(9) WHERE number IN (SELECT number FROM numbers(9) SETTINGS limit = 2) ORDER BY number;
 SELECT number FROM (SELECT number FROM numbers(9) SETTINGS limit = 4) ORDER BY number SETTINGS limit = 1, offset = 2;
 SELECT sum(number) FROM (SELECT number FROM numbers(5) SETTINGS limit = 2 UNION ALL SELECT number FROM numbers(3));
-SELECT sum(number) FROM (SELECT number FROM numbers(5) UNION ALL SELECT number FROM numbers(3) SETTINGS limit = 6);
+SELECT count() FROM (SELECT number FROM numbers(5) UNION ALL SELECT number FROM numbers(3) SETTINGS limit = 6);
 SELECT count() FROM (SELECT number FROM numbers(5)) SETTINGS limit = 1;
 WITH few AS (SELECT number FROM numbers(9) SETTINGS limit = 3) SELECT count() FROM few;
 -- Results that the query cache would not take
@@ -139,6 +139,7 @@ CREATE TABLE closed (a UInt8 MATERIALIZED 1) ENGINE = Memory;
 CREATE TABLE closed (a UInt8 MATERIALIZED 1, b UInt8 ALIAS a) ENGINE = MergeTree ORDER BY a;
 CREATE TABLE open (a UInt8 MATERIALIZED 1, b UInt8 EPHEMERAL) ENGINE = Memory;
 CREATE TABLE logged (d Array(JSON)) ENGINE = Log;
+CREATE TABLE logged (d Variant(UInt8, String)) ENGINE = TinyLog;
 ATTACH TEMPORARY TABLE nothing;
 -- Projections would keep rows that are taken away
 CREATE TABLE kept (a UInt8, PROJECTION p (SELECT a ORDER BY a)) ENGINE = MergeTree ORDER BY a;

@@ -27,7 +27,9 @@ impl Scope<'_> {
         let settings = self.analyzer.context.settings;
         let is_limited = settings.max_rows_in_set > 0 || settings.max_bytes_in_set > 0;
         let rows: usize = blocks.iter().map(Block::rows).sum();
-        if !self.joins_sets || self.lambda_depth > 0 || is_limited || rows < ROWS_MIN {
+        // Windows and arrays are computed after a join of subqueries.
+        let is_late = self.graph.node(value).has_window || self.graph.node(value).has_array_join;
+        if !self.joins_sets || self.lambda_depth > 0 || is_limited || is_late || rows < ROWS_MIN {
             return Ok(None);
         }
         let Some(sought) = self.elements(value, schema.len())? else { return Ok(None) };

@@ -263,9 +263,9 @@ pub(super) fn resolve_days(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.integers([0])?;
     if call.name.ends_with("32") {
         return call.bind(DataType::Date32, |arguments, rows| {
-            let (first, last) = (i64::from(DATE32_MIN), i64::from(DATE32_MAX));
-            let days = days_since_zero(arguments, rows)?.into_iter();
-            let values = days.map(|days| days.saturating_add(first).min(last) as i32);
+            // Days wrap in 32 bits; what then is out of the range is its nearest end.
+            let moved = |days: i64| (days as i32).wrapping_add(DATE32_MIN).clamp(DATE32_MIN, DATE32_MAX);
+            let values = days_since_zero(arguments, rows)?.into_iter().map(moved);
             Ok(Column::from_primitive::<Int32Type>(DataType::Date32, values.collect()))
         });
     }

@@ -150,6 +150,12 @@ pub(in crate::query) async fn table(
         );
         return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
     }
+    if let engine @ ("Log" | "TinyLog") = &*definition.engine
+        && definition.columns.iter().any(|column| column.data_type.has_alternatives())
+    {
+        let message = format!("Engine {engine} doesn't support Variant data type");
+        return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
+    }
     if let Some(format) = squall_storage::format_of_definition(&definition) {
         session.access.check_source(Privilege::File)?;
         session.access.check_target_source(Privilege::File)?;

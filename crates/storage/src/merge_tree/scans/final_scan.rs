@@ -191,7 +191,7 @@ enum Step {
 /// What a range has for who asks.
 enum Offer {
     Morsel(Morsel),
-    /// Nothing now: a waker is kept where it is known who wakes, or others are at it.
+    /// Nothing now: who is at it wakes those who wait.
     Nothing,
     /// Nothing any more.
     Finished,
@@ -301,10 +301,11 @@ impl FinalScan {
         Ok(())
     }
 
-    /// What a range has to do, or to hand out.
-    fn offer(&self, number: u64, own: &mut RangeState, rows: u64, waker: &Waker) -> Offer {
+    /// What a range has to do, or to hand out if it `is_first`: rows are handed out in the order of the key.
+    fn offer(&self, (number, own): (u64, &mut RangeState), is_first: bool, rows: u64, waker: &Waker) -> Offer {
         loop {
             match &mut own.step {
+                Step::Ready(..) | Step::Passing { .. } if !is_first => return Offer::Nothing,
                 Step::Reading { is_over: true, .. } if own.outstanding == 0 => {
                     if let Step::Reading { blocks, .. } = &mut own.step {
                         let blocks = std::mem::take(blocks).into_values().flat_map(|(_, blocks)| blocks).collect();
@@ -467,12 +468,13 @@ impl TableScan for FinalScan {
             if state.failure.is_some() {
                 return Claim::Morsel(FAILED);
             }
-            let mut finished = Vec::new();
+            let (mut finished, mut is_first) = (Vec::new(), true);
             for (number, own) in &mut state.begun {
-                match self.offer(*number, own, rows, waker) {
+                match self.offer((*number, own), is_first, rows, waker) {
                     Offer::Morsel(morsel) => return Claim::Morsel(morsel),
                     Offer::Finished if own.outstanding == 0 => finished.push(*number),
-                    Offer::Finished | Offer::Nothing => {}
+                    Offer::Finished => {}
+                    Offer::Nothing => is_first = false,
                 }
             }
             finished.into_iter().for_each(|number| state.forget(number));
