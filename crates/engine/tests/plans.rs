@@ -137,9 +137,8 @@ fn scan(table: Arc<TableHandle>, predicate: Option<Expression>) -> Plan {
 }
 
 fn numbers(rows: u64) -> Plan {
-    let table =
-        Arc::new(TableHandle(table_function("numbers_mt", &[Value::UInt64(rows)], &|_: &str| Ok(Vec::new())).unwrap()));
-    scan(table, None)
+    let table = table_function("numbers_mt", &[Value::UInt64(rows)], &|_: &str| Ok(Vec::new()), &functions()).unwrap();
+    scan(Arc::new(TableHandle(table)), None)
 }
 
 fn run(engine: &Engine, plan: &Plan, context: Arc<QueryContext>) -> Result<Vec<Vec<Value>>, squall_types::Error> {

@@ -54,7 +54,7 @@ use crate::whole_input::{WholeFormat, WholeInput};
 
 /// A format, whatever name it was called by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Format {
+pub(crate) enum Format {
     TabSeparated {
         header: Header,
         is_raw: bool,
@@ -124,7 +124,7 @@ enum Format {
 }
 
 /// ClickHouse's names in the order of their bytes, with whether each can be read and written.
-const FORMATS: &[(&str, Format, bool, bool)] = {
+pub(crate) const FORMATS: &[(&str, Format, bool, bool)] = {
     use Format::{Csv, Json, JsonEachRow, LineAsString, TabSeparated};
     use Header::{Absent, Names, NamesAndTypes};
     use Shape::{Arrays, Objects};

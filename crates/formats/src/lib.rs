@@ -6,6 +6,7 @@ mod binary;
 mod builder;
 mod display;
 pub mod format;
+mod format_properties;
 pub mod input;
 mod json;
 pub mod native;
@@ -31,6 +32,7 @@ pub use format::{
     check_format, finds_columns_by_name, format_of_file, formats, infer_schema, input_format, is_appendable,
     is_read_by_place, load_schema, output_format,
 };
+pub use format_properties::{FormatProperties, format_properties};
 pub use input::{InputBlock, InputFormat, Omitted, TableInput};
 pub use options::{Evaluate, FormatOptions};
 pub use output::{OutputFormat, Pending, Statistics, Workers};

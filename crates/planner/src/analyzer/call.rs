@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use squall_functions::{
     Argument, HigherOrderFunction, aggregate_exists, aggregate_name_parts, canonical_name, check_aggregate_allowed,
-    higher_order, looks_up, resolve_aggregate, resolve_scalar, scalar_exists, searches_words, shows_names, unknown_function,
+    higher_order, looks_up, resolve_aggregate, resolve_scalar, scalar_exists, searches_words, shows_names,
+    unknown_function,
 };
 use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
 use squall_types::settings::SettingType;

@@ -59,10 +59,15 @@ fn signed_where_it_fits(value: &Value, data_type: &DataType) -> DataType {
         (Value::UInt64(number), DataType::UInt64) if i64::try_from(*number).is_ok() => DataType::Int64,
         (Value::Array(items), DataType::Array(item)) => {
             let fits = items.iter().all(|value| signed_where_it_fits(value, item) != **item);
-            if fits && !items.is_empty() { DataType::array(signed_where_it_fits(&items[0], item)) } else { data_type.clone() }
+            if fits && !items.is_empty() {
+                DataType::array(signed_where_it_fits(&items[0], item))
+            } else {
+                data_type.clone()
+            }
         }
         (Value::Tuple(values), DataType::Tuple(elements)) => {
-            let types = values.iter().zip(elements.iter()).map(|(value, own)| signed_where_it_fits(value, &own.data_type));
+            let types =
+                values.iter().zip(elements.iter()).map(|(value, own)| signed_where_it_fits(value, &own.data_type));
             DataType::tuple(types)
         }
         _ => data_type.clone(),

@@ -141,7 +141,8 @@ impl<'g> Stage<'g> {
         };
         match function(condition, "if") {
             Some([is_null, null, answer]) if self.graph.constant_value(*null) == Some(&Value::Null) => {
-                function(*is_null, "isNull").map_or((condition, None), |arguments| (*answer, arguments.first().copied()))
+                function(*is_null, "isNull")
+                    .map_or((condition, None), |arguments| (*answer, arguments.first().copied()))
             }
             _ => (condition, None),
         }

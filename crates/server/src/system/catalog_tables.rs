@@ -111,7 +111,7 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .constant("unique_key", "String", text(""))
         .column("skipping_indices_types", "Array(String)", |row| {
             let indices = row.definition.iter().flat_map(|definition| &definition.indices);
-            texts(indices.map(|index| index_type(index)).collect::<BTreeSet<_>>())
+            texts(indices.map(index_type).collect::<BTreeSet<_>>())
         })
         // Mutations are carried out, and what an ALTER changes is so at once.
         .constant("active_on_fly_data_mutations", "UInt64", number(0_u64))

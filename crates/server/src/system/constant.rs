@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use squall_formats::FormatProperties;
 use squall_storage::Table;
 use squall_types::Value;
 
@@ -367,121 +368,21 @@ fn table_engines() -> Arc<dyn Table> {
     Arc::new(table.constant("related", "Array(String)", no_items()))
 }
 
-/// Formats of bytes: what they write is nothing to read for a person.
-const BINARY_FORMATS: [&str; 18] = [
-    "Arrow",
-    "ArrowStream",
-    "Avro",
-    "AvroConfluent",
-    "BSONEachRow",
-    "Buffers",
-    "CapnProto",
-    "MsgPack",
-    "Native",
-    "Npy",
-    "ORC",
-    "Parquet",
-    "Protobuf",
-    "ProtobufList",
-    "ProtobufSingle",
-    "RowBinary",
-    "RowBinaryWithNames",
-    "RowBinaryWithNamesAndTypes",
-];
-
-/// Formats whose columns are those of a schema beside the data, or always the same.
-const FORMATS_OF_SCHEMA: [&str; 10] = [
-    "CapnProto",
-    "GeoJSON",
-    "JSONAsObject",
-    "JSONAsString",
-    "LineAsString",
-    "One",
-    "Protobuf",
-    "ProtobufList",
-    "ProtobufSingle",
-    "RawBLOB",
-];
-
-/// Formats whose data must be read with their columns known.
-const FORMATS_WITHOUT_TYPES: [&str; 4] = ["Buffers", "RowBinary", "RowBinaryWithDefaults", "RowBinaryWithNames"];
-
-/// Formats with the names of columns in their data, of which some may be read alone; those that end in `WithNames` and
-/// `WithNamesAndTypes` and are not binary have them, too.
-const FORMATS_OF_NAMES: [&str; 23] = [
-    "Arrow",
-    "ArrowStream",
-    "Avro",
-    "AvroConfluent",
-    "DWARF",
-    "JSON",
-    "JSONColumns",
-    "JSONColumnsWithMetadata",
-    "JSONCompact",
-    "JSONEachRow",
-    "JSONL",
-    "JSONLines",
-    "JSONObjectEachRow",
-    "JSONStringsEachRow",
-    "NDJSON",
-    "Native",
-    "Npy",
-    "ORC",
-    "Parquet",
-    "Protobuf",
-    "ProtobufList",
-    "ProtobufSingle",
-    "TSKV",
-];
-
-/// The MIME type of what a format writes.
-fn content_type(name: &str) -> &'static str {
-    match name {
-        name if BINARY_FORMATS.contains(&name) => "application/octet-stream",
-        "CSV" => "text/csv; charset=UTF-8; header=absent",
-        "CSVWithNames" | "CSVWithNamesAndTypes" => "text/csv; charset=UTF-8; header=present",
-        "GeoJSON" => "application/geo+json; charset=UTF-8",
-        "PNG" => "image/png",
-        "Prometheus" => "text/plain; version=0.0.4; charset=UTF-8",
-        "XML" => "application/xml; charset=UTF-8",
-        "JSONEachRow" | "JSONL" | "JSONLines" | "NDJSON" | "JSONStringsEachRow" | "PrettyJSONEachRow"
-        | "PrettyJSONLines" | "PrettyNDJSON" => "application/x-ndjson; charset=UTF-8",
-        name if name.ends_with("WithProgress") => "application/json; charset=UTF-8",
-        name if name.starts_with("JSONCompact") && name.contains("EachRow") => "text/plain; charset=UTF-8",
-        name if name.starts_with("JSON") => "application/json; charset=UTF-8",
-        "TSKV" | "Raw" | "RawWithNames" | "RawWithNamesAndTypes" => TSV_TYPE,
-        name if ["TSV", "TabSeparated", "LineAsString"].iter().any(|kind| name.starts_with(kind)) => TSV_TYPE,
-        _ => "text/plain; charset=UTF-8",
-    }
-}
-
-const TSV_TYPE: &str = "text/tab-separated-values; charset=UTF-8";
-
 fn formats() -> Arc<dyn Table> {
-    let has_names = |name: &str| {
-        let ends = ["WithNames", "WithNamesAndTypes"].iter().any(|end| name.ends_with(end));
-        FORMATS_OF_NAMES.contains(&name) || (ends && !BINARY_FORMATS.contains(&name))
-    };
-    let table = SystemTable::new("formats", || Ok(squall_formats::formats().collect()))
-        .column("name", "String", |(name, ..): &(&str, bool, bool)| text(name))
-        .column("is_input", "UInt8", |(_, is_input, _)| flag(*is_input))
-        .column("is_output", "UInt8", |(.., is_output)| flag(*is_output))
+    let table = SystemTable::new("formats", || Ok(squall_formats::format_properties().collect()))
+        .column("name", "String", |row: &FormatProperties| text(row.name))
+        .column("is_input", "UInt8", |row| flag(row.is_input))
+        .column("is_output", "UInt8", |row| flag(row.is_output))
         .constant("supports_parallel_parsing", "UInt8", number(0_u64))
         .constant("supports_parallel_formatting", "UInt8", number(0_u64))
-        .column("is_tty_friendly", "UInt8", |(name, ..)| flag(!BINARY_FORMATS.contains(name) && *name != "PNG"))
-        .column("content_type", "String", |(name, _, is_output)| text(if *is_output { content_type(name) } else { "" }))
-        .column("supports_random_access", "UInt8", |(name, ..)| flag(matches!(*name, "ORC" | "Parquet")))
-        .column("has_schema_inference", "UInt8", |(name, is_input, _)| {
-            let is_told = FORMATS_OF_SCHEMA.contains(name) || FORMATS_WITHOUT_TYPES.contains(name);
-            flag(*is_input && !is_told)
-        })
-        .column("has_external_schema", "UInt8", |(name, ..)| flag(FORMATS_OF_SCHEMA.contains(name)))
+        .column("is_tty_friendly", "UInt8", |row| flag(row.is_tty_friendly))
+        .column("content_type", "String", |row| text(row.content_type))
+        .column("supports_random_access", "UInt8", |row| flag(row.has_random_access))
+        .column("has_schema_inference", "UInt8", |row| flag(row.has_schema_inference))
+        .column("has_external_schema", "UInt8", |row| flag(row.has_external_schema))
         .constant("prefers_large_blocks", "UInt8", number(0_u64))
-        .column("supports_append", "UInt8", |(name, _, is_output)| {
-            let is_custom = name.starts_with("CustomSeparated") || *name == "Template";
-            flag(*is_output && is_custom)
-        })
-        .column("supports_subsets_of_columns", "UInt8", move |(name, is_input, _)| flag(*is_input && has_names(name)));
+        .column("supports_append", "UInt8", |row| flag(row.can_be_appended))
+        .column("supports_subsets_of_columns", "UInt8", |row| flag(row.has_subsets_of_columns));
     Arc::new(table)
 }
 

@@ -180,12 +180,18 @@ struct RangeState {
 
 enum Step {
     /// Blocks by the number of the claim that brought them.
-    Reading { is_over: bool, blocks: BTreeMap<u64, (Option<Morsel>, Vec<Block>)> },
+    Reading {
+        is_over: bool,
+        blocks: BTreeMap<u64, (Option<Morsel>, Vec<Block>)>,
+    },
     /// `None` while a worker is at it.
     Merging(Option<Merging>),
     Ready(Block, Arc<RowClaims>),
     /// The rows are handed out as they are read: what was claimed, by the number of the claim.
-    Passing { is_over: bool, claimed: HashMap<u64, Morsel> },
+    Passing {
+        is_over: bool,
+        claimed: HashMap<u64, Morsel>,
+    },
 }
 
 /// What a range has for who asks.
@@ -421,7 +427,8 @@ impl FinalScan {
         }
         state.note_done(number);
         // The last one that is read makes the merge possible.
-        let is_read = |own: &RangeState| own.outstanding == 0 && matches!(own.step, Step::Reading { is_over: true, .. });
+        let is_read =
+            |own: &RangeState| own.outstanding == 0 && matches!(own.step, Step::Reading { is_over: true, .. });
         if state.begun.get(&number).is_some_and(is_read) {
             state.wake();
         }
