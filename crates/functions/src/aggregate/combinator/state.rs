@@ -9,6 +9,7 @@ use squall_types::{AggregateType, Column, DataType, Error, ErrorCode, Result, Va
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::adapted::{Adapted, Adapter};
+use crate::aggregate::family::Family;
 use crate::aggregate::grouped::same;
 use crate::aggregate::name_parts;
 use crate::aggregate::values::literals;
@@ -59,14 +60,9 @@ pub(in crate::aggregate) fn merged_type<'a>(function: &str, arguments: &'a [Data
 /// # Errors
 /// `ILLEGAL_TYPE_OF_ARGUMENT`.
 pub(in crate::aggregate) fn check_merged(function: &str, parameters: &[Value], state: &AggregateType) -> Result<()> {
-    let has_same_states = match name_parts(function) {
-        Some((name, combinators)) => {
-            combinators.is_empty()
-                && (["quantile", "median", "sequence", "groupArrayMoving"]
-                    .iter()
-                    .any(|family| name.starts_with(family)))
-        }
-        None => true,
+    let has_same_states = match Family::of(function) {
+        Some(family) => family.has_common_states,
+        None => name_parts(function).is_none(),
     };
     if has_same_states || literals::read(&state.parameters)? == parameters {
         return Ok(());

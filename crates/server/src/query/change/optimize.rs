@@ -166,6 +166,21 @@ fn groups(
     groups.into_iter().map(|group| group.into_iter().map(|part| part.name).collect()).collect()
 }
 
+/// Refuses to take rows away of a table whose projections would keep them.
+fn check_projections(session: &Session, database: &str, name: &str) -> Result<()> {
+    let Some(definition) = session.databases_of(database).describe(database, name)?.definition else { return Ok(()) };
+    let mode = definition.settings.iter().find(|(name, _)| &**name == "deduplicate_merge_projection_mode");
+    let throws = mode.is_none_or(|(_, mode)| &**mode == "throw");
+    if definition.projections.is_empty() || !throws {
+        return Ok(());
+    }
+    let message = format!(
+        "OPTIMIZE DEDUPLICATE query is not supported for table {name} as it has projections. Please drop all projections manually \
+         before running the query, or set setting 'deduplicate_merge_projection_mode' to 'drop' or 'rebuild'"
+    );
+    Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, message))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,19 +212,4 @@ mod tests {
         assert_eq!(groups(runs.clone(), room, &|part| &*part.partition_id == "b", &|_| true).len(), 1);
         assert!(groups(runs, room, &|part| &*part.partition_id == "b", &|_| false).is_empty());
     }
-}
-
-/// Refuses to take rows away of a table whose projections would keep them.
-fn check_projections(session: &Session, database: &str, name: &str) -> Result<()> {
-    let Some(definition) = session.databases_of(database).describe(database, name)?.definition else { return Ok(()) };
-    let mode = definition.settings.iter().find(|(name, _)| &**name == "deduplicate_merge_projection_mode");
-    let throws = mode.is_none_or(|(_, mode)| &**mode == "throw");
-    if definition.projections.is_empty() || !throws {
-        return Ok(());
-    }
-    let message = format!(
-        "OPTIMIZE DEDUPLICATE query is not supported for table {name} as it has projections. Please drop all projections manually \
-         before running the query, or set setting 'deduplicate_merge_projection_mode' to 'drop' or 'rebuild'"
-    );
-    Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, message))
 }
