@@ -88,3 +88,9 @@ drop table copied_facts;
 drop table found_facts;
 drop table facts;
 select x, arrayJoin([x, x + 35000]) in (select number from numbers(40000)) as found from (select number * 2 as x from numbers(2)) order by x, found;
+-- A scan is bounded by what a large set holds.
+create table sorted (k UInt64, v UInt64) engine = MergeTree order by k;
+insert into sorted select number * 10, number from numbers(600000);
+select count(), sum(v) from sorted where k in (select number * 5 from numbers(400000)) settings max_rows_to_read = 900000;
+select count() from sorted where k in (select number + 1000000000 from numbers(300000)) settings max_rows_to_read = 900000;
+drop table sorted;

@@ -10,7 +10,7 @@ use squall_types::{Column, DataType, Result, Value};
 use super::cardinality::{self, CommonKeys};
 use super::{all_of, conjuncts, predicate_pushdown};
 use crate::expression::Expression;
-use crate::plan::{Join, JoinKind, JoinStrictness, KeyBound, Plan};
+use crate::plan::{Join, JoinKey, JoinKind, JoinStrictness, KeyBound, Plan};
 
 /// ClickHouse's name of the function that a runtime filter is.
 const APPLY_FILTER: &str = "__applyFilter";
@@ -280,6 +280,15 @@ fn has_work_below(plan: &Plan) -> bool {
 /// Which of the left rows find a partner, as an estimate; `None` where nothing below the build side leaves rows out.
 fn passed(join: &Join) -> Option<f64> {
     let mut rows = cardinality::rows(&join.right)?;
+    if let Plan::Values { .. } = *join.right {
+        // A set: its values are among those that the left side has.
+        let of_left = |key: &JoinKey| {
+            let of_table = || cardinality::source_rows(&join.left, &key.left);
+            cardinality::distinct(&join.left, &key.left).or_else(of_table)
+        };
+        let values = join.keys.iter().filter_map(of_left).fold(0.0, f64::max);
+        return Some(if values > rows { rows / values } else { 1.0 });
+    }
     let mut values = 1.0;
     for key in &join.keys {
         let of_table = || cardinality::source_rows(&join.right, &key.right);
