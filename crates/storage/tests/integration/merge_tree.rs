@@ -497,9 +497,9 @@ fn threads_put_little_together_and_make_parts_of_much() {
     // Rows that each of several threads writes, and those of the parts that are to come of it.
     for (of_threads, of_parts) in [
         (vec![3, 0, 5, 1], vec![9]),
-        (vec![100_000, 3, 70_000, 4], vec![100_000, 70_000, 7]),
+        (vec![400_000, 3, 280_000, 4], vec![400_000, 280_000, 7]),
         (vec![3, 100_000], vec![100_003]),
-        (vec![40_000, 40_000, 10, 20], vec![80_000, 30]),
+        (vec![160_000, 160_000, 10, 20], vec![320_000, 30]),
     ] {
         let table = databases.table("default", "t").unwrap();
         let insertion = table.insert().unwrap();
