@@ -59,3 +59,11 @@ insert into rx select number, number % 5, 1 from numbers(300000);
 insert into rx select number + 5, number % 5, 2 from numbers(300000);
 select count(), sum(v) from rx final;
 drop table rx;
+-- A part that a mutation has made may still have rows of equal keys.
+create table ru (k UInt64, v UInt32) engine = ReplacingMergeTree order by k;
+system stop merges ru;
+insert into ru settings optimize_on_insert = 0 values (1, 1), (1, 2), (2, 1);
+system start merges ru;
+alter table ru update v = v + 10 where k = 2 settings mutations_sync = 2;
+select * from ru final order by k;
+drop table ru;

@@ -74,3 +74,5 @@ SELECT * FROM (SELECT number FROM numbers(3) UNION ALL SELECT number + 10 FROM n
 SELECT sum(c) FROM (SELECT count() AS c FROM numbers(10) GROUP BY number % 3);
 
 select toUUID('00000000-0000-0000-0000-000000000002') in ('00000000-0000-0000-0000-000000000002'), toIPv6('2001:db8:1234::1') in ('2001:db8:1234::1', '::2'), (1, toUUID('00000000-0000-0000-0000-000000000002')) in ((1, '00000000-0000-0000-0000-000000000002'), (2, '00000000-0000-0000-0000-000000000002'));
+-- Conditions within conditions are resolved once.
+select if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(if(number % 2, 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0), 1, 0) as deep, if(1 = 1, 7, no_such_column) as known, if(0, no_such_column, deep) as other from numbers(2);

@@ -86,9 +86,6 @@ impl Scope<'_> {
             return Ok(node);
         }
         let is_scalar = call.parameters.is_none() && scalar_exists(&call.name);
-        if is_scalar && let Some(chosen) = self.chosen_branch(call)? {
-            return Ok(chosen);
-        }
         if is_scalar {
             if let Some(action) = call.nulls {
                 let words = match action {
@@ -97,6 +94,9 @@ impl Scope<'_> {
                 };
                 let message = format!("Function with name `{}` cannot use {words} NULLS", call.name);
                 return Err(self.in_scope(Error::new(ErrorCode::SYNTAX_ERROR, message)));
+            }
+            if let Some(node) = self.conditional(call)? {
+                return Ok(node);
             }
             let mut arguments = match looks_up(&call.name) {
                 true => self.lookup_arguments(&call.name, &call.arguments)?,
@@ -131,27 +131,30 @@ impl Scope<'_> {
         }))
     }
 
-    /// The branch that an `if` of a constant condition always takes, as the result's type. What is wrong with the other one does not matter.
-    fn chosen_branch(&mut self, call: &ast::Function) -> Result<Option<NodeId>> {
-        let [condition, branches @ ..] = &call.arguments[..] else { return Ok(None) };
-        let [then, otherwise] = branches else { return Ok(None) };
+    /// The node of an `if`; `None` for other calls. A constant condition always takes the same branch, and then it does not matter what is
+    /// wrong with the other one.
+    fn conditional(&mut self, call: &ast::Function) -> Result<Option<NodeId>> {
+        let [condition, then, otherwise] = &call.arguments[..] else { return Ok(None) };
         if canonical_name(&call.name).unwrap_or(&call.name) != "if" || call.arguments.iter().any(stands_for_several) {
             return Ok(None);
         }
         let condition = self.resolve_argument(condition)?;
-        let Some(is_true) = self.graph.constant_value(condition).and_then(truth) else { return Ok(None) };
+        let Some(is_true) = self.graph.constant_value(condition).and_then(truth) else {
+            let arguments = vec![condition, self.resolve_argument(then)?, self.resolve_argument(otherwise)?];
+            return self.scalar("if", arguments).map(Some);
+        };
         let chosen = self.resolve_argument(if is_true { then } else { otherwise })?;
         let Ok(other) = self.resolve_argument(if is_true { otherwise } else { then }) else { return Ok(Some(chosen)) };
         let (then, otherwise) = if is_true { (chosen, other) } else { (other, chosen) };
         let whole = self.scalar("if", vec![condition, then, otherwise])?;
+        let is_known = self.graph.constant_value(whole).is_some();
         let data_type = self.graph.data_type(whole).clone();
-        if self.graph.constant_value(whole).is_some() {
-            return Ok(Some(whole));
-        }
         match *self.graph.data_type(chosen) == data_type {
-            true => Ok(Some(chosen)),
-            false if self.graph.constant_value(chosen).is_some() => self.cast_node(chosen, &data_type).map(Some),
-            false => Ok(Some(whole)),
+            true if !is_known => Ok(Some(chosen)),
+            false if !is_known && self.graph.constant_value(chosen).is_some() => {
+                self.cast_node(chosen, &data_type).map(Some)
+            }
+            _ => Ok(Some(whole)),
         }
     }
 

@@ -446,11 +446,12 @@ fn first_columns(block: &Block, wanted: &ScanRequest) -> Block {
     Block::new(wanted.schema.clone(), columns, block.rows())
 }
 
-/// Whether all rows are of one part that a merge has made.
+/// Whether all rows are of one part that a merge of several parts has made. Others may have equal keys: those of an INSERT with
+/// `optimize_on_insert = 0`, also after a mutation.
 fn is_of_one_merged_part(segments: &[Segment]) -> bool {
     let Some((first, others)) = segments.split_first() else { return false };
     others.iter().all(|other| Arc::ptr_eq(&other.part, &first.part))
-        && PartName::parse(&first.part.file.name).is_some_and(|name| name.level > 0)
+        && PartName::parse(&first.part.file.name).is_some_and(|name| name.first_block < name.last_block)
 }
 
 impl TableScan for FinalScan {
